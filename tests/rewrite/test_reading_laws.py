@@ -237,7 +237,7 @@ READINGS = {
     ),
     "like_terms with powers that differ by numbers": (
         lambda: X ** (Y - 1) + Y * np.log(X) * X ** (Y - 1) - 2 * X**Y / X,
-        "(y*log(x) - 1)*x**(y - 1)",
+        "x**(y - 1)*(y*log(x) - 1)",
     ),
     "common_conjunct": (
         lambda: mask(((X > 1) & (Y > 0)) | ((Y > 0) & (X < 0)), X),

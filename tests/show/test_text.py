@@ -203,3 +203,23 @@ def test_formulas_mean_what_they_say(expr, expected):
 def test_a_constant_that_is_shared_has_no_name():
     c = fg.const(-2.0)
     assert repr(np.sin(c * X) * (c + Y)) == "sin(-2*x)*(-2 + y)"
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        (lambda a, v: np.trace(a @ a) * 2, "trace(a @ a)*2"),
+        (lambda a, v: np.diagonal(a) * v, "diag(a)*v"),
+        (lambda a, v: a[[0, 2, 1], [0, 2, 1]] * v, "a[[0, 2, 1], [0, 2, 1]]*v"),
+        (lambda a, v: np.diag(v), "diag(v)"),
+        (lambda a, v: np.outer(v, v + 1), "outer(v, v + 1)"),
+        (lambda a, v: np.linalg.solve(a, v), "solve(a, v)"),
+        (lambda a, v: np.triu(a) - np.tril(a, -1), "triu(a) - tril(a, -1)"),
+        (lambda a, v: v[..., 1] * v[0], "v[1]*v[0]"),
+        (lambda a, v: a[..., 1] @ v, "a[..., 1] @ v"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_functions_of_several_steps_have_their_names(program, expected):
+    a, v = fg.var("a", (3, 3)), fg.var("v", 3)
+    assert repr(program(a, v)) == expected

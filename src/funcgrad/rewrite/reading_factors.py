@@ -83,6 +83,18 @@ def split_powers(term: Monomial) -> Monomial:
     return term
 
 
+def common_base(factor: Monomial, rest: Summands) -> Monomial:
+    """x, of x**y and x*f(x) + x: what a power before a sum takes from its terms."""
+    for base, k in factor.powers.values():
+        if base.op is arithmetic.power and k == 1:
+            x = base.args[0]
+            found = [term.powers.get(x.key, (x, 0.0))[1] for term in rest.values()]
+            shared = max(min(found), 0.0) or min(max(found), 0.0)
+            if shared and shared.is_integer():
+                return power(x, shared)
+    return Monomial(1.0, {})
+
+
 def joined_powers(term: Monomial) -> Monomial:
     """x*x**(y - 2) = x**(y - 1)."""
     for base, k in list(term.powers.values()):
@@ -93,7 +105,15 @@ def joined_powers(term: Monomial) -> Monomial:
         if more and more.is_integer():
             terms = collected([*terms_of(exponent).values(), Monomial(more, {})])
             joined: Expr = arithmetic.power(x, sum_of(terms, exponent))
-            term = term.times(power(base, -1.0)).times(power(x, -more)).times(power(joined, 1.0))
+            if joined.key in term.powers:
+                continue
+            placed = [
+                (joined, 1.0) if old.key == base.key else (old, k)
+                for old, k in term.powers.values()
+            ]
+            term = term._replace(
+                powers={old.key: (old, k) for old, k in placed if old.key != x.key}
+            )
     return term
 
 

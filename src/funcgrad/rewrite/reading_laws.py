@@ -48,6 +48,7 @@ from funcgrad.rewrite.reading_complex_laws import COMPLEX_PARTS, COMPLEX_PRODUCT
 from funcgrad.rewrite.reading_einsum_laws import EINSUM_READING
 from funcgrad.rewrite.reading_factors import (
     beside_sides,
+    common_base,
     in_one_interval,
     in_signs,
     in_sines,
@@ -132,7 +133,9 @@ def _like_terms(expr: Expr) -> Expr | None:
     factor, rest = _factored(found)
     if factor is None:
         return _changed(_sum_of_joined(rest, expr), expr)
-    whole = joined_powers(factor.times(_as_factor(rest, expr)))
+    more = common_base(factor, rest)
+    rest = collected([term.times(more.to_the(-1.0)) for term in rest.values()])
+    whole = joined_powers(factor.times(more).times(_as_factor(rest, expr)))
     return _changed(product_of(whole, expr), expr)
 
 
