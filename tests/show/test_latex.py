@@ -269,7 +269,18 @@ WRITTEN = [
     (fg.gradient(np.trace(fg.var("A", (3, 3))), "A"), r"\mathbf{I}_{3}"),
     (np.linalg.inv(fg.var("A", (2, 2)) @ fg.var("B", (2, 2))), r"\left(A \, B\right)^{-1}"),
     (fg.var("A", (2, 2)) @ fg.var("B", (2, 2)) @ fg.var("A", (2, 2)), r"A \, B \, A"),
-    (fg.var("A", (2, 2)) @ fg.var("v", (2,)) @ fg.var("w", (2,)), r"\left(A \, v\right) \, w"),
+    (fg.var("A", (2, 2)) @ fg.var("v", (2,)) @ fg.var("w", (2,)), r"\left(A \, v\right)^{\top} \, w"),
+    (fg.var("v", 2) @ fg.var("A", (2, 2)) @ fg.var("w", 2), r"v^{\top} \, A \, w"),
+    (fg.var("v", 2) @ (fg.var("A", (2, 2)) @ fg.var("w", 2)), r"v^{\top} \, A \, w"),
+    (fg.var("A", (2, 2)) @ (fg.var("B", (2, 2)) @ fg.var("w", 2)), r"A \, \left(B \, w\right)"),
+    (np.sin(2 * np.pi * X), r"\sin\left(2 \pi \, x\right)"),
+    (X - np.pi / 4, r"x - \frac{\pi}{4}"),
+    (-np.pi * X, r"-\pi \, x"),
+    (3.1415927 * X, "3.1415927 x"),
+    (np.float32(np.pi) * fg.var("f", dtype=np.float32), "3.1415927 f"),
+    (fg.gradient(2**X, X), r"\log\left(2\right) \cdot 2^{x}"),
+    (special.gamma(X) + special.ndtr(Y), r"\Gamma\left(x\right) + \Phi\left(y\right)"),
+    (np.trace(fg.var("A", (3, 3))), r"\operatorname{tr}\left(A\right)"),
     (np.cumsum(fg.var("v", (3,))), r"\operatorname{cumsum}\left(v\right)"),
     (np.fft.fft(fg.var("v", (3,))), r"\operatorname{fft}\left(v\right)"),
     (np.sinc(X), r"\operatorname{sinc}\left(x\right)"),
@@ -385,7 +396,7 @@ def test_remainders_and_negations_are_written_as_by_hand():
     assert str(to_latex((X + 1) % (Y * 2))) == r"\left(x + 1\right) \bmod \left(y \cdot 2\right)"
     assert str(to_latex(X // 2)) == r"\left\lfloor \frac{x}{2}\right\rfloor "
     assert str(to_latex(~(X > 0))) == r"\lnot\left(x \gt 0\right)"
-    assert str(to_latex(np.inner(fg.var("v", 3), fg.var("w", 3)))) == r"v \, w"
+    assert str(to_latex(np.inner(fg.var("v", 3), fg.var("w", 3)))) == r"v^{\top} \, w"
 
 
 def test_a_plus_sign_leaves_its_operand_as_it_is():

@@ -134,6 +134,7 @@ ndtr: Op = special_function(
     sympy=lambda sp, x: sp.erfc(-x / sp.sqrt(2)) / 2,
     jax="ndtr",
     torch="ndtr",
+    latex=r"\Phi",
     interval=lambda iv, x: iv.monotone(ndtr.run, x, _IN_TAILS, values=(0.0, 1.0)),
 )
 log_ndtr: Op = special_function(

@@ -49,7 +49,12 @@ polygamma_difference: Op = derivative_family(
 )
 
 gamma: Op = special_function(
-    "gamma", lambda z, x: z * any_digamma(x), mpmath="gamma", sympy="gamma", jax="gamma"
+    "gamma",
+    lambda z, x: z * any_digamma(x),
+    mpmath="gamma",
+    sympy="gamma",
+    jax="gamma",
+    latex=r"\Gamma",
 )
 loggamma: Op = special_function(
     "loggamma", lambda z, x: any_digamma(x), mpmath="loggamma", sympy="loggamma"
@@ -146,6 +151,7 @@ beta: Op = special_function(
     mpmath="beta",
     sympy="beta",
     jax="beta",
+    latex=r"\mathrm{B}",
 )
 betaln: Op = special_function(
     "betaln",

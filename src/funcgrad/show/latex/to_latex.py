@@ -46,6 +46,7 @@ from funcgrad.show.latex.latex_operations import (
     latex_parenthesized,
     special,
 )
+from funcgrad.show.latex.named_numbers import named_number
 from funcgrad.show.naming import (
     BLANK,
     Rules,
@@ -308,6 +309,9 @@ def _constant(array: Any) -> Written:
 def _number(value: Any) -> Written:
     if np.iscomplexobj(value):
         return _complex_number(value)
+    named = named_number(float(value)) if np.asarray(value).dtype == float else None
+    if named is not None:
+        return named
     shown = digits(value)
     if "/" in shown:
         sign, (top, bottom) = "-" * shown.startswith("-"), shown.lstrip("-").split("/")
