@@ -304,7 +304,11 @@ READINGS = {
         lambda: fg.gradient(np.sum(np.concatenate([V, W]) ** 2), W),
         "2*w",
     ),
-    "only_part": (
+    "where_not": (
+        lambda: fg.gradient(np.sum(np.where(~(V > 1), V**2, 0)), V),
+        "where(v > 1, 0, 2*v)",
+    ),
+    "sum_of_broadcast, of a covariance": (
         lambda: fg.gradient(np.trace(np.cov(M)), M),
         "m - sum(m, axis=1, keepdims=True)/3",
     ),

@@ -254,11 +254,6 @@ def _places(parts: Sequence[Expr]) -> list[Any]:
 _MOST_PLACES = 10_000
 
 
-def _only_part(expr: Expr) -> Expr | None:
-    """concatenate([x]) = x."""
-    return expr.args[0] if len(expr.args) == 1 and expr.args[0].type == expr.type else None
-
-
 def _constant_sums(expr: Expr) -> Expr | None:
     """The sums of the first entries of a constant vector are one."""
     (x,) = expr.args
@@ -420,7 +415,7 @@ ARRAY_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "reshape": (_entry_of_entries, _reshaped_broadcast),
         "cumsum": (_constant_sums,),
         "mask": (_share_of_ties,),
-        "concatenate": (_only_part, _constant_entries),
+        "concatenate": (_constant_entries,),
         "getitem": (_entry_of_entries, _entries_of_broadcast, _whole_or_part),
         "scatter_add": (_entry_in_zeros,),
     }

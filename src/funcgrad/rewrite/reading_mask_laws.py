@@ -201,6 +201,15 @@ def _nothing_stored(expr: Expr) -> Expr | None:
     return zeros_for(expr) if value_of(expr.args[0]) == 0 else None
 
 
+def _where_not(expr: Expr) -> Expr | None:
+    """where(~p, x, 0) = where(p, 0, x)."""
+    p, x = expr.args
+    if p.op is not logic.invert or p.dtype.kind != "b":
+        return None
+    zero = op.broadcast_to(scalar(0, x.dtype), shape=x.shape)
+    return selection.where(p.args[0], zero, x)  # type: ignore[no-any-return]
+
+
 def _or_never(expr: Expr) -> Expr | None:
     """p | False = p."""
     for p, q in (expr.args, expr.args[::-1]):
@@ -212,7 +221,10 @@ def _or_never(expr: Expr) -> Expr | None:
 
 MASK_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {
-        "mask": (_nothing_stored, _small_constant, _zero_elsewhere, _masked_when_stored),
+        "mask": (
+            *(_nothing_stored, _small_constant, _zero_elsewhere, _masked_when_stored),
+            _where_not,
+        ),
         "logical_or": (_small_constant, _or_never),
         "bitwise_or": (_small_constant, _or_never),
         "scatter_add": (_nothing_stored, _small_constant),

@@ -51,16 +51,17 @@ def check_function(who: str, f: object) -> None:
         raise type_error(
             f"{who}: expected a function, but got an expression; write {_for_formulas(who, f)}",
         )
+    if callable(f):
+        return
     if isinstance(f, list | tuple) and any([isinstance(e, Expr) for e in f]):
         raise type_error(
             f"{who}: expected a function, but got a {type(f).__name__} of expressions; write "
             "[[fg.gradient(e, v) for v in (x, y)] for e in es], or a function that returns them",
         )
-    if not callable(f):
-        raise type_error(
-            f"{who}: expected a function, but got {type(f).__name__}; "
-            f"write {who}({'lambda x: x**2' if isinstance(f, str) else 'f'}{_REST_OF_CALL.get(who, ')(x)')}",
-        )
+    raise type_error(
+        f"{who}: expected a function, but got {type(f).__name__}; "
+        f"write {who}({'lambda x: x**2' if isinstance(f, str) else 'f'}{_REST_OF_CALL.get(who, ')(x)')}",
+    )
 
 
 _REST_OF_CALL = {
