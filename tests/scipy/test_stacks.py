@@ -14,6 +14,14 @@ S = A @ np.swapaxes(A, 1, 2)
 BAND = np.stack([np.full((2, 4), 0.3), 3 + RNG.random((2, 4))], axis=1)
 LINE = 2 + RNG.random((2, 4))
 CALLS = {
+    "cho_solve of a vector": lambda t: scipy.linalg.cho_solve(
+        scipy.linalg.cho_factor(S + t * np.eye(3)), B[0]
+    ),
+    "cho_solve_banded": lambda t: scipy.linalg.cho_solve_banded(
+        (scipy.linalg.cholesky_banded(t * BAND), False), LINE[..., None]
+    ),
+    "solve_banded": lambda t: scipy.linalg.solve_banded((0, 1), t * t * BAND, t * LINE[..., None]),
+    "solve_banded of a vector": lambda t: scipy.linalg.solve_banded((1, 0), t * BAND, LINE[0]),
     "cholesky_banded": lambda t: scipy.linalg.cholesky_banded(t * BAND),
     "eigh_tridiagonal": lambda t: scipy.linalg.eigh_tridiagonal(t * LINE, LINE[:, :3])[0],
     "eigvals_banded": lambda t: scipy.linalg.eigvals_banded(t * BAND),

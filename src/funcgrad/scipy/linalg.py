@@ -152,6 +152,8 @@ def cho_solve(c_and_lower: tuple[Array, bool], b: Array, **kwargs: object) -> An
     factor, lower = c_and_lower
     if not holds_expr([factor, b]):
         return _scipy.cho_solve(c_and_lower, b, **kwargs)
+    if np.ndim(b) == 1 and np.ndim(factor) > 2:  # one vector beside a stack
+        return cho_solve(c_and_lower, b[:, None])[..., 0]
     left, right = (0, "C") if lower else ("C", 0)
     return solve_triangular(factor, solve_triangular(factor, b, left, lower), right, lower)
 

@@ -36,12 +36,14 @@ _AXES: Mapping[str, Mapping[str, int]] = MappingProxyType(
             ("qr_delete", (("Q", 2), ("R", 2))),
             ("qr_insert", (("Q", 2), ("R", 2), ("u", 0))),
             ("qr_update", (("Q", 2), ("R", 2), ("u", 0), ("v", 0))),
-            ("solveh_banded", (("ab", 2), ("b", 0))),
+            ("solve_banded solveh_banded", (("ab", 2), ("b", 0))),
+            ("cho_solve_banded", (("cb_and_lower", 2), ("b", 0))),
         )
         for name in names.split()
     }
 )
-"""The axes of each argument of one problem; 0 stands for a vector, or a matrix, as the axes are."""
+"""The axes of each argument of one problem; 0 stands for a vector, or a matrix, as the axes are. Of a tuple
+they are those of its first item."""
 
 
 def over_stacks(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -60,7 +62,7 @@ def over_stacks(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             key: (x, axes or min(x.ndim, 2))
             for key, axes in _AXES[name].items()
             if given.get(key) is not None
-            for x in [lift_fully(given[key])]
+            for x in [lift_fully(_array(given[key]))]
         }
         stacks = [x.shape[: max(x.ndim - axes, 0)] for x, axes in arrays.values()]
         lengths = np.broadcast_shapes(*stacks)
@@ -71,14 +73,22 @@ def over_stacks(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             for key, (x, axes) in arrays.items()
         }
         rows = [
-            function(**{**given, **{key: x[index] for key, x in spread.items()}})
-            for index in np.ndindex(*lengths)
+            function(**{**given, **{k: _with_array(given[k], x[i]) for k, x in spread.items()}})
+            for i in np.ndindex(*lengths)
         ]
         if not isinstance(rows[0], tuple):
             return _stacked(rows, lengths)
         return tuple([_stacked(parts, lengths) for parts in zip(*rows, strict=True)])
 
     return of_stacks
+
+
+def _array(value: Any) -> Any:
+    return value[0] if isinstance(value, tuple) else value
+
+
+def _with_array(value: Any, array: Any) -> Any:
+    return (array, *value[1:]) if isinstance(value, tuple) else array
 
 
 def _stacked(parts: Sequence[Array | None], lengths: tuple[int, ...]) -> Any:
