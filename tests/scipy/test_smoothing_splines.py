@@ -322,6 +322,26 @@ def test_surfaces_with_given_knots():
         )
 
 
+@pytest.mark.parametrize("shift", [0.0, 2.0, -20.0])
+def test_ends_of_surfaces_with_given_knots_are_scipys(shift):
+    """They are beyond those of the data, since FITPACK's wrapper takes the outer knots for 0."""
+    x, y = np.arange(12.0) + shift, np.arange(12.0) % 5
+    outside = np.array([-1.0, 0.5, 5.0, 11.5]) + shift
+
+    def f(z, knot, eps=None):
+        surface = si.LSQBivariateSpline(x, y, z, [knot], [], kx=1, ky=1, eps=eps)
+        return surface.ev(outside, [0.2, 2.8, 5.0, 1.0])
+
+    z = np.cos(x * x)
+    value, slope = fg.jvp(f, (z, 5.3 + shift), (z, 1.0))
+    np.testing.assert_allclose(value, f(z, 5.3 + shift), rtol=1e-11)
+    above, below = [f(z * (1 + h), 5.3 + shift + h) for h in (1e-5, -1e-5)]
+    np.testing.assert_allclose(slope, (above - below) / 2e-5, rtol=1e-7, atol=1e-7)
+    if shift == 0.0:
+        with pytest.raises(ValueError, match="expected data that determine all 6 coefficients"):
+            fg.jvp(lambda z: f(z, 5.0, eps=0.3), (z,), (z,))
+
+
 def test_surfaces_that_are_smoothed_freely():
     x, y, z = RNG.uniform(0, 3, (3, 40))
     own = si.SmoothBivariateSpline(x, y, z, s=30.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from inspect import signature
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.interpolate as _scipy
 
+from funcgrad.arrays.values import by_value
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
@@ -187,12 +189,12 @@ class LSQBivariateSpline(FittedSurface):
         weights = np.ones(z.shape) if given["w"] is None else real(who, given["w"])
         self.degrees = int(given["kx"]), int(given["ky"])
         tx, ty = [
-            Abscissae(at, *_interval(at, ends), k).knots(real(who, inner))
+            Abscissae(at, *_interval(at, ends, inner, k), k).knots(inner)
             for at, ends, k, inner in zip(
                 (x, y),
                 (given["bbox"][:2], given["bbox"][2:]),
                 self.degrees,
-                (given["tx"], given["ty"]),
+                [real(who, given[name]) for name in ("tx", "ty")],
                 strict=True,
             )
         ]
@@ -202,23 +204,35 @@ class LSQBivariateSpline(FittedSurface):
         products = np.einsum("pi,pj->pij", *bases).reshape(z.shape[0], -1)
         matrix = weights[:, None] * products
         if concrete_value(lift_fully(np.linalg.matrix_rank(matrix)), who) < matrix.shape[1]:
-            raise value_error(
-                f"{who}: expected data that determine all {matrix.shape[1]} coefficients, but they do not; "
-                "give fewer knots, or more data between them",
-            )
+            raise _undetermined(matrix.shape[1])
         q, r = np.linalg.qr(matrix)
         found = np.linalg.solve(r, q.T @ (weights * z))
         parts = [x, y, z, weights, tx, ty]
         sizes = tuple([part.shape[0] for part in parts])
-        run = _with_given_knots(sizes, self.degrees, given["eps"])
+        run = _with_given_knots(sizes, self.degrees, by_value(given["eps"], who))
         own = nondifferentiable(who, run, *parts, like=lambda *_: np.zeros(found.shape))
         self.tck = tx, ty, with_value(own, found)
         self.fp = np.sum(np.square(weights * z - matrix @ self.tck[2]))
 
 
-def _interval(at: Array, ends: Array) -> tuple[Any, Any]:
-    first, last = ends
-    return np.min(at) if first is None else first, np.max(at) if last is None else last
+def _undetermined(count: int) -> ValueError:
+    return value_error(
+        f"LSQBivariateSpline: expected data that determine all {count} coefficients, but they do not; "
+        "give fewer knots, a smaller eps, or more data between them",
+    )
+
+
+def _interval(at: Array, ends: Array, inner: Array, k: int) -> list[Any]:
+    """The ends of an interval; those that are None are as SciPy has them.
+
+    The knots there, which FITPACK has yet to set, count as 0, and an end is outside of all knots.
+    """
+    knots = np.concatenate([inner, np.zeros(1)])
+    low, high, least, most = np.min(knots), np.max(knots), np.min(at), np.max(at)
+    beyond = (high - low) / (len(inner) + 2 * k + 2)
+    first = np.where(low > least, least, low - beyond)
+    last = np.where(high < most, most, high + beyond)
+    return [own if end is None else end for own, end in zip((first, last), ends, strict=True)]
 
 
 @lru_cache(maxsize=64)
@@ -230,7 +244,12 @@ def _with_given_knots(
     def coefficients(x: Array, y: Array, z: Array, w: Array, tx: Array, ty: Array) -> Any:
         bbox = [tx[0], tx[-1], ty[0], ty[-1]]
         inner = tx[kx + 1 : -kx - 1], ty[ky + 1 : -ky - 1]
-        return _scipy.LSQBivariateSpline(x, y, z, *inner, w, bbox, kx, ky, eps).tck[2]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = _scipy.LSQBivariateSpline(x, y, z, *inner, w, bbox, kx, ky, eps).tck[2]
+        if any(["rank deficient" in str(warning.message) for warning in caught]):
+            raise _undetermined(found.size)
+        return found
 
     return coefficients
 
