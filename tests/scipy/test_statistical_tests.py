@@ -4,6 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.integrate
+import scipy.special
 import scipy.stats
 
 import funcgrad as fg
@@ -271,6 +273,31 @@ def test_a_fit_at_a_kink_of_the_density_is_an_error(name, fixed):
     data = np.random.default_rng(1).triangular(-1.0, 0.3, 1.5, size=61)
     with pytest.raises(np.linalg.LinAlgError, match=rf"{name}.fit: expected a likelihood"):
         fg.jacobian(lambda x: getattr(scipy.stats, name).fit(x, **fixed)[-1])(data)
+
+
+MASKED = {
+    "entropy": lambda x, y: scipy.stats.entropy(x),
+    "kendalltau": lambda x, y: scipy.stats.kendalltau(x, y),
+    "kruskal": lambda x, y: scipy.stats.kruskal(x, y + 0.05),
+    "wilcoxon": lambda x, y: scipy.stats.wilcoxon(x - y),
+    "mannwhitneyu of a plain array": lambda x, y: scipy.stats.mannwhitneyu(x, Y),
+    "yeojohnson_llf": lambda x, y: scipy.stats.yeojohnson_llf(0.3, x),
+    "trapezoid": lambda x, y: scipy.integrate.trapezoid(x, dx=0.5),
+    "simpson": lambda x, y: scipy.integrate.simpson(x),
+    "psi": lambda x, y: scipy.special.psi(x).filled(0.0),
+    "pdtri": lambda x, y: scipy.special.pdtri(2.0, x / 8).filled(0.0),
+}
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_masked_arrays(name):
+    f = MASKED[name]
+    x = np.ma.masked_array([1.3, 0.7, 1.5, 2.2, 1.9, 0.4, 3.1], mask=[0, 0, 1, 0, 0, 0, 0])
+    y = np.ma.masked_array([0.3, 1.7, 2.5, 0.9, 2.9, 1.4, 1.1], mask=[0, 1, 0, 0, 0, 0, 0])
+    found = fg.jit(lambda t: f(x * t, y))(1.0)
+    np.testing.assert_allclose(found, f(x, y), rtol=1e-13)
+    entries = fg.jit(lambda data: f(np.ma.masked_array(data, x.mask), y))(x.data)
+    np.testing.assert_allclose(entries, f(x, y), rtol=1e-13)
 
 
 OMITTING = {

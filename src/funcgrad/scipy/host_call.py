@@ -33,6 +33,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.ops.tuples import pick, together_op
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail
+from funcgrad.trace.masked_trees import is_masked
 from funcgrad.trace.pytree import Tree, flatten_with_static
 from funcgrad.transforms.jit.guard_tree import Question, QuestionLog, is_as_traced
 from funcgrad.transforms.jit.signature import structure
@@ -164,6 +165,8 @@ def _call_of(own: Callable[..., Any], given: Mapping[str, Any], found: object) -
     """The call; None where a derivative may be asked, or the composition depends on other values, too."""
     if given.get("output") is not None or given.get("out") is not None:
         return None  # SciPy's function would store into an array.
+    if any([is_masked(type(value)) for value in given.values()]):
+        return None  # It takes masked arrays whole.
     tree = flatten_with_static(dict(given))
     places = [i for i, x in enumerate(tree.leaves) if holds_expr(x) or isinstance(x, np.ndarray)]
     operands = [lift_fully(tree.leaves[i]) for i in places]

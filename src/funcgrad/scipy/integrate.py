@@ -41,6 +41,7 @@ from funcgrad.scipy.quadrature import runner
 from funcgrad.scipy.quasi_monte_carlo import qmc_quad as qmc_quad
 from funcgrad.scipy.tanh_sinh import tanhsinh as tanhsinh
 from funcgrad.source import type_error, value_error, warn
+from funcgrad.trace.masked_trees import is_masked
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
@@ -54,7 +55,8 @@ _REAL = ArrayType((), np.dtype(np.float64))
 @_composed
 def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: float = 1.0, axis: int = -1) -> Any:
     places = None if x is None else real("trapezoid", x)
-    return as_single(np.trapezoid(number("trapezoid", y), places, dx, axis), y, x)
+    samples = y if is_masked(type(y)) else number("trapezoid", y)
+    return as_single(np.trapezoid(samples, places, dx, axis), y, x)
 
 
 def _widths(who: str, x: ArrayLike | None, dx: object, count: int, axes: int) -> Any:

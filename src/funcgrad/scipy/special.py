@@ -31,6 +31,7 @@ from funcgrad.scipy import (
 from funcgrad.scipy.composition import floating, real
 from funcgrad.scipy.gauss_jacobi import scale_polynomial as scale_polynomial
 from funcgrad.scipy.python_functions import attribute_of
+from funcgrad.trace.masked_trees import is_masked
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -47,7 +48,9 @@ def _answering(name: str, traced: Callable[..., Any]) -> Callable[..., Any]:
                 return made
         if not holds_expr([*args, *kwargs.values()]):
             return own(*args, **kwargs)
-        if isinstance(own, np.ufunc) and (kwargs or len(args) > own.nin):
+        if isinstance(own, np.ufunc) and (
+            kwargs or len(args) > own.nin or any([is_masked(type(arg)) for arg in args])
+        ):
             return own(*args, **kwargs)  # which arrays that take stores answer
         return traced(*args, **kwargs)
 

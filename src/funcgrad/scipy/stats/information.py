@@ -13,6 +13,7 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import special
 from funcgrad.scipy.composition import composed, unreplaced
+from funcgrad.trace.masked_trees import is_masked
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import ArrayLike
 
@@ -32,7 +33,7 @@ def entropy(
     """As `scipy.stats.entropy`: the slope at an entry 0 is infinite, and does not
     reach the others.
     """
-    if nan_policy != "propagate":
+    if nan_policy != "propagate" or is_masked(type(pk)) or is_masked(type(qk)):
         given = {"axis": axis, "nan_policy": nan_policy, "keepdims": keepdims}
         return functions["call_adopted"](_SCIPYS, (pk, qk, base), given)
     p, q = lift_fully(pk) * 1.0, None

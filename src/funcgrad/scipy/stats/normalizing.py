@@ -24,6 +24,7 @@ from funcgrad.scipy.composition import (
 from funcgrad.scipy.stats.continuous import CONTINUOUS
 from funcgrad.scipy.stats.distribution import Continuous
 from funcgrad.source import fail, type_error, value_error
+from funcgrad.trace.masked_trees import is_masked
 from funcgrad.transforms.custom.implicit import implicit_root
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import grad, stop_gradient
@@ -150,7 +151,7 @@ def yeojohnson_llf(
     keepdims: bool = False,
 ) -> Any:
     """As `scipy.stats.yeojohnson_llf`, also in data of 0."""
-    if nan_policy != "propagate":
+    if nan_policy != "propagate" or is_masked(type(data)):
         given = {"axis": axis, "nan_policy": nan_policy, "keepdims": keepdims}
         return functions["call_adopted"](_SCIPYS_SIGNED_LIKELIHOOD, (lmb, data), given)
     x = floating("yeojohnson_llf", data)

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import scipy.stats as _scipy
 
+from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, floating, nondifferentiable
+from funcgrad.trace.masked_trees import is_masked
 from funcgrad.typing import ArrayLike
 
 
@@ -30,19 +32,25 @@ def _of_ranks(name: str) -> Callable[..., Any]:
     @wraps(own)
     def function(*args: object, **kwargs: object) -> Any:
         given: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
-        traced = [key for key, value in given.items() if holds_expr(value)]
-        if not traced:
+        if not holds_expr([*given.values()]):
             return own(*args, **kwargs)
+        masked = [key for key, value in given.items() if is_masked(type(value))]
+        traced = [key for key, value in given.items() if key in masked or holds_expr(value)]
         kinds: set[type] = set()
 
-        def run(*values: object) -> Any:
-            data = given | dict(zip(traced, values, strict=True))
+        def run(*values: Any) -> Any:
+            data = given | dict(zip(traced, values, strict=False))
+            for key, mask in zip(masked, values[len(traced) :], strict=True):
+                data[key] = np.ma.masked_array(data[key], mask=mask)
             places = [data[k] for k in range(len(args))]
             found = own(*places, **{name: data[name] for name in kwargs})
             kinds.add(type(found))
             return np.stack(found) if isinstance(found, tuple) else found
 
-        parts = nondifferentiable(name, run, *[floating(name, given[key]) for key in traced])
+        masks = [lift_fully(np.ma.getmaskarray(given[key])) for key in masked]
+        data = [given[key].data if key in masked else given[key] for key in traced]
+        values = [floating(name, item) for item in data]
+        parts = nondifferentiable(name, run, *values, *masks)
         (kind,) = kinds
         return kind(*parts) if issubclass(kind, tuple) else parts
 
