@@ -7,6 +7,7 @@ from tests.thirdparty import (
     rows_markets,
     rows_physics,
     rows_science,
+    rows_simulation,
     rows_statistics,
     rows_units,
 )
@@ -21,4 +22,5 @@ CASES: list[Case] = [
     *rows_units.ROWS,
     *rows_markets.ROWS,
     *rows_engineering.ROWS,
+    *rows_simulation.ROWS,
 ]
