@@ -344,7 +344,7 @@ multigammaln: 3 + x, 2 | ellip_harm: 5.0, 8.0, 2, 1, x[0] | lambertw: x | spheri
 spherical_yn: 1, x | spherical_in: 1, x | spherical_kn: 1, x | mathieu_even_coef: 2, x[0] | lqn: 2, x[0]
 lmbda: 2, x[0] | riccati_jn: 2, x[0] | stirling2: 4, 2 | ai_zeros: 3 | jn_zeros: 1, 3
 legendre_p_all: 3, x | sph_legendre_p_all: 2, 1, x | riccati_yn: 2, y[0]
-sh_jacobi: 2, 3.0 + x[0], 1.0 + y[0] | factorialk: 5, 2 | factorial2: 5
+sh_jacobi: 2, 3.0 + x[0], 1.0 + y[0] | factorialk: x, 2.5, extend="complex" | factorial2: x, extend="complex"
 roots_sh_jacobi: 3, 3.0 + x[0], 1.0 + y[0] | mathieu_odd_coef: 3, y[0]
 ellip_harm_2: 5.0, 8.0, 2, 1, 3 + x[0] | lqmn: 2, 3, x[0] | pbdv_seq: 2.5, x[0] | pbvv_seq: 1.5, x[0]
 ellip_normal: 4 + x[0], 8.0, 2, 1 | pbdn_seq: 3, x[0] | pro_cv_seq: 1, 4, x[0]

@@ -1,5 +1,6 @@
 """Functions of SciPy: their values are SciPy's, their derivatives those of central differences."""
 
+import functools
 import inspect
 import itertools
 import pickle
@@ -453,6 +454,39 @@ def test_the_factorial_of_complex_numbers(x):
     wanted = scipy.special.factorial(x, extend="complex")
     found = fg.jit(lambda x: special.factorial(x, extend="complex"))(x)
     assert found == pytest.approx(wanted, rel=1e-14)
+
+
+MULTIFACTORIALS = {
+    "factorial2": lambda n: scipy.special.factorial2(n, extend="complex"),
+    "of whole steps": lambda n: scipy.special.factorialk(n, 3, extend="complex"),
+    "in the step": lambda k: scipy.special.factorialk(2.2, k + 4.5, extend="complex"),
+    "of negative steps": lambda k: scipy.special.factorialk(2.2, k - 5.5, extend="complex"),
+}
+
+
+@pytest.mark.parametrize("name", MULTIFACTORIALS)
+def test_factorials_of_larger_steps(name):
+    f = MULTIFACTORIALS[name]
+    for x in (3.5, 1.0, 0.0, -0.5, -1.1):
+        value, slope = fg.jvp(f, (x,), (1.0,))
+        assert value == pytest.approx(f(x), rel=1e-14)
+        assert fg.jit(f)(x) == pytest.approx(f(x), rel=1e-14)
+        assert slope == pytest.approx((f(x + 1e-6) - f(x - 1e-6)) / 2e-6, rel=1e-7)
+        assert fg.grad(lambda x: np.real(f(x)))(x) == pytest.approx(np.real(slope), rel=1e-12)
+    many = np.array([2.5, 1.0, -0.5])
+    if name in ("factorial2", "of whole steps"):
+        fg.check_grads(lambda n: np.real(f(n)) ** 2, (many,), order=1)
+
+
+def test_factorials_of_larger_steps_in_whole_numbers():
+    for f in (scipy.special.factorial2, lambda n: scipy.special.factorialk(n, 3)):
+        for n in (5, 1, np.array([0, 3, 7])):
+            np.testing.assert_array_equal(fg.jit(f)(n), f(n))
+    with pytest.raises(ValueError, match="extend='complex'"):
+        fg.grad(scipy.special.factorial2)(2.5)
+    factorial = functools.partial(scipy.special.factorial, extend="complex")
+    assert np.isnan(factorial(-1.0))
+    assert np.isnan(fg.jvp(factorial, (-1.0,), (1.0,))[0])
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,11 @@ import numpy as np
 import scipy.special as _scipy
 
 from funcgrad.arrays.selections import on_selections, selection_of
+from funcgrad.expr.registry import functions
 from funcgrad.ops import reduction
 from funcgrad.ops.elementwise import exponential
 from funcgrad.ops.shape import holds_expr
-from funcgrad.ops.special.gamma import any_digamma
+from funcgrad.ops.special.gamma import any_digamma, factorial
 from funcgrad.ops.special.polygamma import polygamma as polygamma_of_order
 from funcgrad.ops.special.special_stand_ins import STAND_INS
 from funcgrad.scipy import (
@@ -28,7 +29,7 @@ from funcgrad.scipy import (
     special_sequences,
     spherical,
 )
-from funcgrad.scipy.composition import floating, real
+from funcgrad.scipy.composition import floating, real, unreplaced
 from funcgrad.scipy.gauss_jacobi import scale_polynomial as scale_polynomial
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.trace.masked_trees import is_masked
@@ -174,6 +175,26 @@ def diric(x: Array, n: Array) -> Any:
     sign = np.where(np.logical_and(turns % 2 == 1, np.equal(n % 2, 0)), -1.0, 1.0)
     whole = np.logical_and(n > 0, np.equal(n, np.floor(n)))
     return np.where(whole, sign * np.sinc(n * rest) / np.sinc(rest), np.nan)
+
+
+@_composed
+def factorialk(n: Array, k: Any, exact: bool = False, extend: str = "zero") -> Any:
+    """As `scipy.special.factorialk`; extended to complex numbers, with derivatives in n and in k."""
+    if exact or extend != "complex" or k == 0:
+        own = unreplaced(_scipy.factorialk)
+        return functions["call_adopted"](own, (n, k, exact, extend), {})
+    base = k + 0j if np.iscomplexobj(k) or k < 0 else k
+    rest = _scipy.rgamma(1 / k + 1) / np.power(base, 1 / k)
+    found = np.power(base, n / k) * factorial(n / k, extend="complex") * rest
+    if np.ndim(n):
+        return found
+    is_one = np.equal(n * (n - 1), 0)  # of 0, too, if it is a single number
+    return found + stop_gradient(np.where(is_one, 1.0 - found, 0.0))
+
+
+@_composed
+def factorial2(n: Array, exact: bool = False, extend: str = "zero") -> Any:
+    return factorialk(n, 2, exact, extend)
 
 
 @_composed

@@ -193,8 +193,8 @@ def multigammaln(a: Array, d: int) -> Any:
 
 # -- as SciPy writes them in Python ----------------------------------------------------------------
 def factorial(n: Array, exact: bool = False, extend: str = "zero") -> Any:
-    """The gamma function at n + 1, and 0 below 0. As `scipy.special.factorial`."""
-    found = gamma(n + 1.0)
+    """The gamma function at n + 1, and 0 below 0. As `scipy.special.factorial`, NaN at the pole -1."""
+    found = np.where(np.equal(n, -1), math.nan, gamma(n + 1.0))
     return found if extend == "complex" else np.where(n < 0, 0.0, found)
 
 
