@@ -55,7 +55,7 @@ _REAL = ArrayType((), np.dtype(np.float64))
 @_composed
 def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: float = 1.0, axis: int = -1) -> Any:
     places = None if x is None else real("trapezoid", x)
-    samples = y if is_masked(type(y)) else number("trapezoid", y)
+    samples: Any = y if is_masked(type(y)) else number("trapezoid", y)
     return as_single(np.trapezoid(samples, places, dx, axis), y, x)
 
 

@@ -19,7 +19,8 @@ from funcgrad.expr.registry import functions
 from funcgrad.ops import reduction
 from funcgrad.ops.elementwise import exponential
 from funcgrad.ops.shape import holds_expr
-from funcgrad.ops.special.gamma import any_digamma, factorial
+from funcgrad.ops.special.gamma import any_digamma
+from funcgrad.ops.special.gamma import factorial as factorial
 from funcgrad.ops.special.polygamma import polygamma as polygamma_of_order
 from funcgrad.ops.special.special_stand_ins import STAND_INS
 from funcgrad.scipy import (

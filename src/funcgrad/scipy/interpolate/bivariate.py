@@ -216,13 +216,14 @@ class LSQBivariateSpline(FittedSurface):
 
 
 def _undetermined(count: int) -> ValueError:
-    return value_error(
+    error: ValueError = value_error(
         f"LSQBivariateSpline: expected data that determine all {count} coefficients, but they do not; "
         "give fewer knots, a smaller eps, or more data between them",
     )
+    return error
 
 
-def _interval(at: Array, ends: Array, inner: Array, k: int) -> list[Any]:
+def _interval(at: Array, ends: Array, inner: Array, k: int) -> tuple[Any, Any]:
     """The ends of an interval; those that are None are as SciPy has them.
 
     The knots there, which FITPACK has yet to set, count as 0, and an end is outside of all knots.
@@ -232,7 +233,8 @@ def _interval(at: Array, ends: Array, inner: Array, k: int) -> list[Any]:
     beyond = (high - low) / (len(inner) + 2 * k + 2)
     first = np.where(low > least, least, low - beyond)
     last = np.where(high < most, most, high + beyond)
-    return [own if end is None else end for own, end in zip((first, last), ends, strict=True)]
+    start, stop = ends
+    return (first if start is None else start), (last if stop is None else stop)
 
 
 @lru_cache(maxsize=64)
