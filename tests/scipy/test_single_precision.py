@@ -273,6 +273,28 @@ def test_signals_extended_in_single_precision(mode):
     np.testing.assert_allclose(value, filtered(x), rtol=1e-4, atol=1e-5)
 
 
+IN_DOUBLE = {
+    "peak_prominences": lambda x: scipy.signal.peak_prominences(x, [1, 3])[0],
+    "peak_widths": lambda x: scipy.signal.peak_widths(x, [1, 3])[0],
+    "dgesv": lambda x: scipy.linalg.lapack.dgesv(np.diag(x), x * x)[2],
+    "dpotrf": lambda x: scipy.linalg.lapack.dpotrf(np.diag(x), lower=1)[0],
+}
+
+
+@pytest.mark.parametrize("name", IN_DOUBLE)
+def test_functions_that_scipy_computes_in_double_precision_alone(name):
+    f, x = IN_DOUBLE[name], np.array([0.3, 0.9, 0.4, 1.1, 0.2], np.float32)
+    value, slope = fg.jvp(f, (x,), (x,))
+    assert value.dtype == slope.dtype == f(x).dtype == np.float64
+    np.testing.assert_allclose(value, f(x), rtol=1e-14)
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_the_pseudoinverse_of_a_matrix_object_is_an_array():
+    found = fg.jit(lambda t: scipy.linalg.pinv(np.matrix(M) * t) * M.T)(1.0)
+    np.testing.assert_allclose(found, scipy.linalg.pinv(M) * M.T, rtol=1e-12)
+
+
 def test_data_in_both_precisions_give_double_precision():
     single = B.astype(np.float32)
     assert fg.jit(linalg.toeplitz)(single, A).dtype == np.float64

@@ -32,10 +32,19 @@ def _over_lapack(function: Callable[..., Any]) -> Callable[..., Any]:
         if not holds_expr([*args, *options.values()]):
             return own(*args, **options)
         _refuse_complex(name, [*args, *options.values()])
-        given = {key: value for key, value in options.items() if not key.startswith("overwrite")}
-        return function(*args, **given)
+        given = {
+            key: _in_double(value)
+            for key, value in options.items()
+            if not key.startswith("overwrite")
+        }
+        return function(*map(_in_double, args), **given)
 
     return called
+
+
+def _in_double(value: Any) -> Any:
+    """An argument as the functions of double precision take it."""
+    return value.astype(float) if getattr(value, "dtype", None) == np.float32 else value
 
 
 def _refuse_complex(name: str, values: Sequence[Array]) -> None:

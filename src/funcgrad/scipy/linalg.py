@@ -119,6 +119,7 @@ def pinv(
     return_rank: bool = False,
     **_: object,
 ) -> Any:
+    a = floating("pinv", a)
     relative = max(a.shape[-2:]) * np.finfo(a.dtype).eps if rtol is None else rtol
     if atol is None and not return_rank:
         return np.linalg.pinv(a, relative)

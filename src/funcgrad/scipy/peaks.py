@@ -28,7 +28,7 @@ _hosted = composed(_scipy, host=True)
 @_hosted
 def peak_prominences(x: ArrayLike, peaks: ArrayLike, wlen: int | None = None) -> Any:
     """As `scipy.signal.peak_prominences`; the places of the bases are constants."""
-    signal, at = floating("peak_prominences", x), np.asarray(peaks, int)
+    signal, at = real("peak_prominences", x), np.asarray(peaks, int)
 
     def bases(x: Array) -> Any:
         return np.stack(_scipy.peak_prominences(x.astype(float), at, wlen)[1:])
@@ -61,7 +61,7 @@ def peak_widths(
     """As `scipy.signal.peak_widths`: widths, heights, and both ends by linear
     interpolation.
     """
-    signal, at = floating("peak_widths", x), np.asarray(peaks, int)
+    signal, at = real("peak_widths", x), np.asarray(peaks, int)
     prominences, left, right = prominence_data or peak_prominences(signal, at, wlen)
     heights = signal[at] - real("peak_widths", prominences) * real("peak_widths", rel_height)
     count = ArrayType((2, at.size), np.dtype(int))
