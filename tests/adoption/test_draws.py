@@ -409,3 +409,13 @@ def test_a_size_that_does_not_fit_is_refused_as_by_numpy():
             ValueError, match=r"Output size \(1,\) is not compatible with broadcast"
         ):
             run(np.ones(3))
+
+
+@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
+def test_draws_of_a_weibull_distribution_of_shape_0_are_0(make):
+    def f(a):
+        return make(0).weibull(a, 3)
+
+    np.testing.assert_array_equal(fg.jit(f)(0.0), f(0.0))
+    np.testing.assert_array_equal(fg.jvp(f, (0.0,), (1.0,)), np.zeros((2, 3)))
+    np.testing.assert_allclose(fg.jit(f)(1.5), f(1.5), rtol=1e-14)

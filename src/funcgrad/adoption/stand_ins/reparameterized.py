@@ -114,7 +114,9 @@ def _of_location_and_scale(name: str) -> Callable[..., Any]:
 
 
 def _weibull(draw: _Draw, a: Array, size: _Size = None) -> Any:
-    return draw("standard_exponential", _lengths(size, a)) ** (1 / _scale("a", a))
+    # A shape of 0 has the draw 0, as NumPy's; its limit would be 0 or infinite.
+    drawn, moves = draw("standard_exponential", _lengths(size, a)), np.not_equal(a, 0)
+    return np.where(moves, drawn ** (1 / np.where(moves, _scale("a", a), 1.0)), 0.0)
 
 
 def _pareto(draw: _Draw, a: Array, size: _Size = None) -> Any:
