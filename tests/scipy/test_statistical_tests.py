@@ -300,6 +300,12 @@ def test_masked_arrays(name):
     np.testing.assert_allclose(entries, f(x, y), rtol=1e-13)
 
 
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
+def test_entropy_without_entries(shape):
+    entropy = lambda t: scipy.stats.entropy(np.zeros(shape) + t)  # noqa: E731
+    np.testing.assert_array_equal(fg.jit(entropy)(1.0), entropy(1.0))
+
+
 OMITTING = {
     "entropy": lambda x: scipy.stats.entropy(x * x, axis=1, nan_policy="omit"),
     "entropy, checked": lambda x: scipy.stats.entropy(x[:, :3] ** 2, nan_policy="raise"),

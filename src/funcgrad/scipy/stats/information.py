@@ -40,6 +40,8 @@ def entropy(
     if qk is not None:
         p, q = np.broadcast_arrays(p, lift_fully(qk) * 1.0)
         p, q = p.astype(np.result_type(p, q)), q.astype(np.result_type(p, q))
+    if not p.size:
+        return np.sum(p, axis, keepdims=keepdims)
     shares, total = _normalized(p, axis, keepdims)
     if q is None:
         found = np.sum(special.entr(shares), axis, keepdims=keepdims) / total + np.log(total)
