@@ -9,7 +9,26 @@ import pytest
 
 import funcgrad as fg
 
+
+def from_a_variable(x):
+    text = f"{x * x:.2f}"
+    return float(text) + 1.0
+
+
+def from_a_sliced_variable(x):
+    text = "%.3f" % x  # noqa: UP031
+    return float(text[:3])
+
+
+def shown_beside_a_number(x):
+    text = f"{x:.2f}"
+    number = "2.5"
+    return float(number) + 0.0 * len(text)
+
+
 READ = [
+    from_a_variable,
+    from_a_sliced_variable,
     lambda x: float(f"{x:.2f}"),
     lambda x: float(f"1{x * x:.2f}5"),
     lambda x: float("%.2f" % x),  # noqa: UP031
@@ -23,6 +42,7 @@ READ = [
     lambda x: float(Fraction(str(x))),
 ]
 OTHER = [
+    shown_beside_a_number,
     lambda x: float(str(x)),  # says that zero is meant
     lambda x: float(f"{x}"),
     lambda x: float(f"{fg.stop_gradient(x):.2f}"),

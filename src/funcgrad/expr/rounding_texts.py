@@ -7,6 +7,7 @@ code says that a derivative of zero is meant; a Decimal or a Fraction is made fr
 from __future__ import annotations
 
 from dis import get_instructions
+from functools import lru_cache
 from opcode import opmap
 from types import CodeType, FrameType
 
@@ -19,7 +20,8 @@ def warn_of_number(root: ExprBase, caller: FrameType, rounds: bool) -> None:
     """Warn if the text of a differentiated value, which the caller asks for, is read as a number again."""
     if root.traced is None or not functions["is_varied"](root):
         return
-    reader = reader_of_text(caller.f_code, caller.f_lasti)
+    place = (caller.f_code, caller.f_lasti)
+    reader = reader_of_text(*place) or _reader_of_variable(*place)
     if reader in _RATIONALS or (rounds and reader == "float"):
         warn(
             f"{reader}: a number that is read from the text of a differentiated value has derivative zero, "
@@ -33,6 +35,29 @@ def warn_of_number(root: ExprBase, caller: FrameType, rounds: bool) -> None:
         )
 
 
+@lru_cache(maxsize=1024)
+def _reader_of_variable(code: CodeType, offset: int) -> str:
+    """As `reader_of_text`, of the variable that is given the text, as in ``s = f"{x:.2f}"; y = float(s)``."""
+    steps = list(get_instructions(code))
+    end = next((step for step in steps if step.offset > offset and "STORE_" in step.opname), None)
+    if end is None or end.opname.startswith(_STORES_OF_ITEMS):
+        return ""
+    names = [_first_name(step.argval) for step in steps]
+    readers = (
+        read.argval
+        for read, argument, name in zip(steps, steps[1:], names[1:], strict=False)
+        if read.opname in _READS_OF_NAMES
+        and argument.opname.startswith("LOAD_")
+        and name == _first_name(end.argval)
+    )
+    return next((name for name in readers if name in _READERS), "")
+
+
+def _first_name(argument: object) -> object:
+    """The variable of an instruction; the first of one that reads or stores two."""
+    return argument[0] if isinstance(argument, tuple) and argument else argument
+
+
 def _is_for_evaluation(caller: FrameType) -> bool:
     """Whether code that calls Python's `eval` or `exec` makes a text which is not for people."""
     code = caller.f_code
@@ -42,9 +67,11 @@ def _is_for_evaluation(caller: FrameType) -> bool:
     return not _EVALUATORS.isdisjoint(names)
 
 
-_EVALUATORS = frozenset(("eval", "exec"))
-_READS_OF_NAMES = ("LOAD_GLOBAL", "LOAD_NAME")
 _RATIONALS = ("Decimal", "Fraction")
+_EVALUATORS = frozenset(("eval", "exec"))
+_READERS = frozenset((*_RATIONALS, *_EVALUATORS, "float"))
+_STORES_OF_ITEMS = ("STORE_SUBSCR", "STORE_SLICE", "STORE_ATTR")
+_READS_OF_NAMES = ("LOAD_GLOBAL", "LOAD_NAME")
 
 
 def is_remainder_of_text(caller: FrameType) -> bool:
