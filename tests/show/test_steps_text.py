@@ -121,3 +121,11 @@ def test_rewrites_of_guards_shapes_and_orders_are_not_listed():
         "    3.0 - 1 -> 2.0, since arithmetic",
         "    1*3*x**2 -> 3*x**2, since x*1 = x",
     ]
+
+
+def test_the_gradient_that_a_rule_names_is_told():
+    told = str(fg.steps(lambda w: np.tanh(w @ w), w=np.array([0.1, 0.2]))).splitlines()
+    assert any([line.startswith("  visit v2 = tanh(v1): v1 gets 1 · (1 - v2**2)") for line in told])
+    assert any(
+        [line.startswith("  visit v1 = w @ w, g = 0.997504: w gets g*w = ") for line in told]
+    )

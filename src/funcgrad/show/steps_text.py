@@ -126,7 +126,9 @@ def _forward(told: list[Step], names: list[str], found: list[Any]) -> Iterator[s
 
 def _visit(visit: Visit, told: list[Step], names: list[str]) -> str:
     e, formula, _ = told[visit.place]
-    given = f", g = {value_text(visit.cotangent, e)}" if e.shape else ""
+    pullbacks = [share.pullback for share in visit.shares]
+    told_g = e.shape or any([_has_g(p.formula) for p in pullbacks if not p.slope])
+    given = f", g = {value_text(visit.cotangent, e)}" if told_g else ""
     rule = in_words(e, "  ")
     shares = [_share(share, visit, names, "routes" in rule) for share in visit.shares]
     return f"  visit {names[visit.place]} = {formula}{given}: {'; '.join(shares)}{rule}"
@@ -143,6 +145,11 @@ def _share(share: Share, visit: Visit, names: list[str], routed: bool) -> str:
         return f"{operand} gets {value}{more}"
     slope = f"({pullback.slope})" if _is_sum(pullback.slope) else pullback.slope
     return f"{operand} gets {shown(visit.cotangent)} · {slope} = {value}{more}"
+
+
+def _has_g(formula: str) -> bool:
+    """Whether a formula has the gradient of the visited node, g, in it."""
+    return re.search(r"\bg\b", formula) is not None
 
 
 def _is_sum(formula: str) -> bool:
