@@ -6,7 +6,9 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.special
+import scipy.stats
 import toolz
 
 import funcgrad as fg
@@ -472,3 +474,24 @@ def test_hints_name_what_is_near_or_nothing():
         fg.grad(lambda x: np.bitwise_count(x))(np.ones(2))
     with pytest.raises(TypeError, match=r"order 'C' or 'F', but got 'A'"):
         fg.grad(fg.adopt(lambda x: np.sum(np.reshape(x, (2, 2), order="A")), False))(np.ones(4))
+
+
+@pytest.mark.parametrize(
+    ("call", "instead"),
+    [
+        (
+            lambda v: scipy.special.logsumexp(v),
+            r"fg\.scipy\.special\.logsumexp in the place of scipy",
+        ),
+        (lambda v: scipy.special.softmax(v), r"fg\.scipy\.special\.softmax in the place of scipy"),
+        (lambda v: scipy.linalg.norm(v), r"fg\.scipy\.linalg\.norm in the place of scipy"),
+        (
+            lambda v: scipy.stats.norm.logpdf(v),
+            r"fg\.scipy\.stats\.norm\.logpdf in the place of scipy",
+        ),
+        (lambda v: np.array([v, v]), r"write np\.stack\(\[\.\.\.\]\)"),
+    ],
+)
+def test_scipys_functions_of_a_formula_name_their_own(call, instead):
+    with pytest.raises(TypeError, match=instead):
+        call(fg.var("v", 3))

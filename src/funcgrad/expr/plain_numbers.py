@@ -120,7 +120,12 @@ def remedy(of_array: bool = False) -> str:
             "write x = x.at[i].set(v) in the place of x[i] = v, with x an expression, or build the array by "
             "np.stack([...]), or write fg.adopt(f) for the function"
         )
-    return ""
+    of_scipy = _in_scipy(source, called)
+    return (
+        f"write {of_scipy} in the place of {called}, or fg.adopt(f) for the function"
+        if of_scipy
+        else ""
+    )
 
 
 def _remedy_in_package(code: CodeType, of_array: bool) -> str | None:
@@ -165,6 +170,23 @@ def refuse_model(code: CodeType) -> None:
 
 def _adopted(arrays: str) -> str:
     return f"write fg.adopt(f) for the function, in which {arrays} hold traced values"
+
+
+def _in_scipy(source: tuple[CodeType, int] | None, called: str) -> str:
+    """funcgrad's function in the place of SciPy's that the user's line calls; empty for other functions."""
+    frame: FrameType | None = sys._getframe(1)
+    module = ""
+    while frame is not None and (source is None or frame.f_code is not source[0]):
+        module, frame = frame.f_globals.get("__name__", ""), frame.f_back
+    public = ".".join(module.split(".")[:2])  # such as scipy.special, of scipy.special._logsumexp
+    if not public.startswith("scipy."):
+        return ""
+    *before, name = called.split(".")
+    known = sys.modules.get(public)
+    if callable(getattr(known, name, None)):
+        return f"fg.{public}.{name}"
+    distribution = before[-1] if before else ""  # whose method it is
+    return f"fg.{public}.{distribution}.{name}" if hasattr(known, distribution) else ""
 
 
 def _owner(source: tuple[CodeType, int] | None) -> type:
