@@ -266,6 +266,7 @@ CASES = [
     (lambda: fg.gradient(V, V), TypeError, r"scalar expression.*sum it first, or write fg.jacobian\(f\).expr\(x\)"),
     (lambda: fg.gradient({"a": X}), TypeError, r"got dict; write \{name: gradient\(e\) for name, e in es.items\(\)\}"),
     (lambda: fg.jacobian([X, X * 2], [X]), TypeError, r"got a list of expressions; write \[\[fg.gradient\(e, v\) for"),
+    (lambda: fg.grad(fg.primitive(np.sum))(np.ones(3)), TypeError, r"got float64\[3\]; give the primitive out= the type"),
     (lambda: fg.primitive(np.sin, [lambda z, x: x]), TypeError, r"the arguments of f \(1\), .* one of \(z, x\); write \["),
     (lambda: fg.var(X), TypeError, "var: expected a name, but got x; write var"),
     (lambda: fg.gradient(X, 3), TypeError, r"gradient: expected variables \(x\), but got 3"),

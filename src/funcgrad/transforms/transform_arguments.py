@@ -353,6 +353,8 @@ def scalar_root(output: Any, holomorphic: bool = False, who: str = "grad") -> Ex
         hint = "leave holomorphic out"
     elif "complex" in kind and not holomorphic:
         hint = "take np.real or np.abs of it, or write holomorphic=True if f is analytic"
+    elif isinstance(output, Expr) and output.op.name == "foreign":
+        hint = "give the primitive out= the type of its result, if it does not act entry by entry"
     elif output is None:
         hint = "f has no return"
     elif isinstance(output, str):
