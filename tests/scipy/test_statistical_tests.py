@@ -126,6 +126,21 @@ def test_slopes_in_a_power_at_which_scipy_has_another_formula(case):
     check_function(f, power, value_rtol=1e-14, hessian=False)
 
 
+def test_powers_near_0_have_the_slope_of_0():
+    """SciPy's formulas divide by the power, so that its differences are lost below 1e-6."""
+    for f in (
+        lambda p: scipy.stats.boxcox_llf(p, X),
+        lambda p: scipy.stats.pmean(X, p),
+        lambda p: scipy.stats.pmean(X, p, weights=Y),
+    ):
+        slope, bend = fg.grad(f)(0.0), fg.grad(fg.grad(f))(0.0)
+        for power in (1e-12, -1e-8, 1e-5):
+            assert fg.grad(f)(power) == pytest.approx(slope + bend * power, rel=1e-8)
+            assert fg.jvp(f, (power,), (1.0,))[0] == pytest.approx(f(0.0) + slope * power, rel=1e-9)
+    near, far = (fg.grad(f)(power) for power in (0.1, 0.1 + 1e-12))
+    assert near == pytest.approx(far, rel=1e-9)
+
+
 def test_the_bend_of_a_power_mean_at_power_0():
     # By mpmath, with 40 digits.
     bend = fg.grad(fg.grad(lambda p: scipy.stats.pmean([1.3, 0.4, 2.2, 0.9], p)))(0.0)

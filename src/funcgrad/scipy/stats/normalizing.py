@@ -165,6 +165,17 @@ def _likelihood(lmb: Array, logs: Array, moved: Array, axis: Any, keepdims: bool
     return (lmb - 1) * np.sum(logs, axis=axis, keepdims=keepdims) - count / 2 * spread
 
 
+# Powers up to which SciPy's formulas, which divide by the power, lose digits of the slope in it.
+_SMALL = 0.1
+
+
+def _takes_scipys_formula(power: Array, nan_policy: str) -> bool:
+    """Whether SciPy's code has the slope in the power; it alone has policies of NaN."""
+    if not holds_expr(power) or abs(power) > _SMALL:
+        return True
+    return bool(nan_policy != "propagate" and power != 0)
+
+
 @_composed
 def boxcox_llf(
     lmb: Array,
@@ -174,8 +185,8 @@ def boxcox_llf(
     keepdims: bool = False,
     nan_policy: str = "propagate",
 ) -> Any:
-    """As `scipy.stats.boxcox_llf`, also in a power of 0."""
-    if not holds_expr(lmb) or lmb != 0:
+    """As `scipy.stats.boxcox_llf`, also in a power of 0 or near it."""
+    if _takes_scipys_formula(lmb, nan_policy):
         given = {"axis": axis, "keepdims": keepdims, "nan_policy": nan_policy}
         return functions["call_adopted"](_SCIPYS_LIKELIHOOD, (lmb, data), given)
     refuse_policy("boxcox_llf", nan_policy)
@@ -194,8 +205,8 @@ def pmean(
     nan_policy: str = "propagate",
     keepdims: bool = False,
 ) -> Any:
-    """As `scipy.stats.pmean`, also in a power of 0."""
-    if not holds_expr(p) or p != 0:
+    """As `scipy.stats.pmean`, also in a power of 0 or near it."""
+    if _takes_scipys_formula(p, nan_policy):
         given = {"axis": axis, "dtype": dtype, "weights": weights}
         given |= {"nan_policy": nan_policy, "keepdims": keepdims}
         return functions["call_adopted"](_SCIPYS_MEAN, (a, p), given)
