@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import funcgrad as fg
+from funcgrad.compiler.flat_program import flatten_program
 from funcgrad.compiler.native.fourier_forms import factors_of
 from funcgrad.compiler.native.llvm_jit import llvm_available
 from funcgrad.compiler.native.llvm_writer import UnsupportedError
+from funcgrad.compiler.native.time_estimate import estimate
 
 pytestmark = pytest.mark.skipif(not llvm_available(), reason="llvmlite is not installed")
 
@@ -86,3 +88,12 @@ def test_other_lengths_are_left_to_numpy():
         with pytest.raises(TypeError, match=f"a Fourier transform of {n} points"):
             fg.jit(np.fft.fft, native=True)(values(n))
         near(fg.jit(np.fft.fft)(values(n)), np.fft.fft(values(n)))
+
+
+def test_rows_along_any_axis_take_numpy_as_long():
+    x = fg.var("x", (64, 64), complex)
+    one, other = (estimate(flatten_program([np.fft.fft(x, axis=axis)], [x])) for axis in (0, 1))
+    assert one == other
+    of_real = fg.var("x", (256, 256))
+    found = estimate(flatten_program([np.fft.rfft(of_real, axis=1)], [of_real]))
+    assert found.numpy < found.native

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.compiler.flat_program import flatten_program
 from tests.default_slice import one_in
 
 X = np.array([[0.3, 0.7, 1.9], [1.2, 0.8, 0.4]])
@@ -133,3 +134,34 @@ def test_sums_of_segments_are_numpys(dtype):
     found = fg.jit(sums)(zeros)
     assert found.dtype == dtype
     np.testing.assert_array_equal(np.signbit(found.real), np.signbit(sums(zeros).real))
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+@pytest.mark.parametrize(
+    "divisor", [128, 3.0, 1e-5, 2 + 0j, complex(2, -0.0), -3.0, 0.0, np.inf, 1j]
+)
+def test_quotients_of_complex_arrays_by_a_number_keep_every_bit(divisor, dtype):
+    special = np.array([0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan])
+    x = np.empty((len(special) + 1, len(special)), dtype)
+    x.real[:-1], x.imag[:-1] = special[:, None], special
+    x[-1] = np.linspace(-1, 1, len(special)) * (1 + 0.3j)
+    f = fg.jit(lambda x: x / divisor)
+    with np.errstate(all="ignore"):
+        wanted = (x / divisor).view(x.real.dtype)
+    for _ in range(4):  # compiled after some calls
+        found = f(x)
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found.view(x.real.dtype), wanted)
+        signs = np.signbit(found.view(x.real.dtype)) == np.signbit(wanted)
+        assert np.all(signs | np.isnan(wanted))
+
+
+def test_a_complex_quotient_by_a_positive_number_is_a_product():
+    x = fg.var("x", 3, np.complex128)
+
+    def names(root):
+        return {step.op.name for step in flatten_program([root], [x]).steps}
+
+    assert "divide" not in names(x / 4) | names(np.fft.ifft(x)) | names(x / 0.3)
+    assert "divide" in names(x / -4) & names(x / 1j) & names(x / 0.0) & names(4 / x)
+    assert "divide" in names(np.real(x) / 4)

@@ -83,9 +83,9 @@ _PYTHON = tuple([np.dtype(kind) for kind in (float, complex, int, bool)])
 _BLAS, _PRODUCT, _EINSUM, _STACKED = 0.08, 0.17, 0.3, 30.0
 # A call of NumPy's for linear algebra; a small matrix of a stack in it and in machine code; LAPACK's call.
 _FACTORED, _MATRIX, _FIXED, _LAPACK = 5000.0, 500.0, 20.0, 2500.0
-# A call of NumPy's for a Fourier transform, a flop of a complex transform, in vectors and by itself, and in
-# machine code.
-_FOURIER, _FLOP_IN_VECTORS, _FLOP_ALONE, _FOURIER_FLOP = 4000.0, 0.13, 0.4, 0.15
+# A call of NumPy's for a Fourier transform, and a flop of a complex transform in it: of several rows at once,
+# in vectors, and of a single one; one in machine code; the part that a real transform takes of it in NumPy.
+_FOURIER, _FLOP_IN_VECTORS, _FLOP_ALONE, _FOURIER_FLOP, _REAL_PART = 4000.0, 0.1, 0.2, 0.09, 0.6
 # The rows of a matrix up to which systems and factors are loops in machine code; of more they are LAPACK's.
 MOST_ROWS = 16
 # Nanoseconds for entering a loop outside of machine code; iterations if their number is unknown.
@@ -207,14 +207,13 @@ def _of_step(flat: Flat, step: FlatStep) -> Estimate:
 def _fourier_flops(flat: Flat, step: FlatStep) -> tuple[int, float]:
     """The flops of a complex transform, as those to and from real values are in machine code, too.
 
-    And the nanoseconds of one in NumPy, which computes the transforms of several rows in vectors.
+    And the nanoseconds of one in NumPy.
     """
     operand, axis = flat.steps[step.operands[0]].type, dict(step.params)["axis"]
     whole = max(operand, step.type, key=lambda type: type.size)
     flops = 5 * whole.size * max(whole.shape[axis] - 1, 0).bit_length()
-    of_rows = axis == len(whole.shape) - 1 and whole.size > whole.shape[axis]
-    is_real = operand.dtype != step.type.dtype
-    return flops, _FLOP_IN_VECTORS if of_rows or is_real else _FLOP_ALONE
+    rate = _FLOP_IN_VECTORS if whole.size > whole.shape[axis] else _FLOP_ALONE
+    return flops, rate if operand.dtype == step.type.dtype else _REAL_PART * rate
 
 
 def _of_entries(flat: Flat, step: FlatStep, entries: int) -> Estimate:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.expr import Expr, rebuild
+from funcgrad.expr import Expr, const, rebuild
+from funcgrad.graph import CONSTANT
 from funcgrad.linear import Diagonal, Identity, LinearMap, Quotient, Structural
 from funcgrad.ops.base.columns import (
     TORCH_FORMS,
@@ -19,7 +20,7 @@ from funcgrad.ops.base.columns import (
     function,
     of_floats,
 )
-from funcgrad.ops.base.op import Elementwise, Op, elementwise, sympy_trunc
+from funcgrad.ops.base.op import Elementwise, Op, broadcast_to, elementwise, sympy_trunc
 from funcgrad.ops.elementwise.declare import (
     BOTH,
     EITHER,
@@ -134,9 +135,33 @@ divide = elementwise(
         sympy=lambda sp, x, y: x / y,
         interval="divide",
         latex=Form("fraction"),
+        inlined="funcgrad.ops.elementwise.arithmetic:by_reciprocal",
         vm=True,
     ),
 )
+
+
+def by_reciprocal(node: Expr) -> Any:
+    """x/c of complex arrays, where c is a positive number, as x*(1/c): a tenth of the time; else None.
+
+    It is NumPy's quotient to the bit: (x.real + 0*x.imag)*(1/c), and (x.imag - 0*x.real)*(1/c). So the
+    imaginary part of the factor is -0.
+    """
+    x, y = node.args
+    if node.dtype.char not in "FD" or not node.shape:
+        return None
+    while y.op is broadcast_to:
+        y = y.args[0]
+    if y.op is not CONSTANT or y.shape or y.params[0][1].captured:
+        return None
+    divisor = y.params[0][1].array
+    factor = np.empty((), node.dtype)
+    with np.errstate(all="ignore"):
+        factor.real, factor.imag = 1 / divisor.real, -0.0
+    is_real = divisor.imag == 0 and not np.signbit(divisor.imag)
+    if not (is_real and np.finfo(node.dtype).tiny <= factor.real < np.inf):
+        return None
+    return multiply(x, broadcast_to(const(factor), shape=node.shape))
 
 
 # -- quotients that may be undetermined ----------------------------------------------------------
