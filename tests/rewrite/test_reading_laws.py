@@ -330,6 +330,27 @@ READINGS = {
         lambda: fg.gradient(np.linalg.slogdet(M.T @ M)[1], M),
         "2*(m @ inv(m.T @ m))",
     ),
+    "transposed_symmetric, of sums": (
+        lambda: fg.gradient(np.linalg.slogdet(M.T @ M + X * np.eye(3))[1], M),
+        "2*(m @ inv(m.T @ m + x*eye(3)))",
+    ),
+    "transposed_symmetric, of a matrix and its transpose": (
+        lambda: fg.gradient(np.linalg.slogdet(M + M.T)[1], M),
+        "2*inv(m + m.T)",
+    ),
+    "transposed_symmetric, not of another sum": (
+        lambda: np.linalg.inv(M + X * np.eye(3)).T + 0 * M,
+        "inv(m + x*eye(3)).T",
+    ),
+    "product_of_simple_terms": (
+        lambda: fg.hessian(lambda v: (v @ M @ v) ** 2).expr(V),
+        "let a = m @ v + m.T @ v\n    b = v @ (m @ v)\n"
+        "in 2*(outer(m.T @ v, a) + b*m.T + outer(m @ v, a) + m*b)",
+    ),
+    "product_of_simple_terms on the left": (
+        lambda: (V[:, None] * W - X * np.eye(3)) @ M,
+        "outer(v, m.T @ w) - m*x",
+    ),
     "transposed_symmetric, not of other products": (
         lambda: (M @ M @ fg.var("u", (3, 3))).T + 0 * M,
         "u.T @ m.T @ m.T",
@@ -425,7 +446,7 @@ READINGS = {
     "scattered_diagonal": (lambda: np.diag(V) @ W, "diag(v) @ w"),
     "diagonal_matrix": (lambda: fg.jacobian(np.square).expr(V), "diag(2*v)"),
     "transposed_symmetric": (lambda: (V[:, None] * W).T + np.diag(V).T, "outer(w, v) + diag(v)"),
-    "transposed_entrywise of a sum": (lambda: fg.hessian(lambda v: v @ M @ v).expr(V), "m.T + m"),
+    "transposed_entrywise of a sum": (lambda: fg.hessian(lambda v: v @ M @ v).expr(V), "m + m.T"),
     "reversed_back": (lambda: fg.gradient(np.sum(V[::-1] * W), V), "w[::-1]"),
     "sum_of_parts": (lambda: make_complex(V, np.sin(X)), "v + 1j*sin(x)"),
     "like_factors over one denominator": (

@@ -11,12 +11,21 @@ from typing import Any
 import numpy as np
 
 from funcgrad.expr import Expr, const, scalar
+from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, unnested
 from funcgrad.ops import contraction, determinants, indexing, shape, solve
 from funcgrad.ops.base import op
 from funcgrad.ops.elementwise import arithmetic
 from funcgrad.rewrite.constant_values import value_of
-from funcgrad.rewrite.monomials import scalars_apart, terms_of, unbroadcast
+from funcgrad.rewrite.monomials import (
+    collected,
+    power,
+    product_of,
+    scalars_apart,
+    sum_of,
+    terms_of,
+    unbroadcast,
+)
 from funcgrad.rewrite.reading_array_laws import ReadingLaw, entry_of_vector, outer_product
 from funcgrad.rewrite.reading_ops import diag_op, outer_op, trace_op, tril_op, triu_op
 
@@ -37,9 +46,20 @@ def _transposed_entrywise(expr: Expr) -> Expr | None:
     (x,) = expr.args
     if not _is_transposed(expr) or x.op not in _ENTRYWISE:
         return None
-    if not any([_is_transposed(arg) or _has_simple_transpose(arg) for arg in x.args]):
+    terms = x.args if x.op not in _SUMS else tuple(unnested(x, _summands))
+    if not any([_is_transposed(arg) or _has_simple_transpose(arg) for arg in terms]):
         return None
-    return x.op(*[_transposed_operand(arg) for arg in x.args])  # type: ignore[no-any-return]
+    if x.op not in _SUMS:
+        return x.op(*[_transposed_operand(arg) for arg in x.args])  # type: ignore[no-any-return]
+
+    def step(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
+        return expr.op(*parts) if parts else _transposed_operand(expr)
+
+    return folded([x], step, operands=_summands)[0]
+
+
+def _summands(x: Expr) -> tuple[Expr, ...]:
+    return x.args if x.op in _SUMS else ()
 
 
 def _has_simple_transpose(x: Expr) -> bool:
@@ -47,7 +67,8 @@ def _has_simple_transpose(x: Expr) -> bool:
     _, rest = scalars_apart(x)
     for base, k in rest.powers.values() if len(rest.powers) == 1 and x.dtype.kind == "f" else ():
         product = base.op is contraction.matmul_op and any(map(_is_transposed, base.args))
-        return k == 1 and (base.op in (diag_op, outer_op) or is_identity_matrix(base) or product)
+        simple = base.op in (diag_op, outer_op) or is_identity_matrix(base) or _is_transposed(base)
+        return k == 1 and (simple or product)
     return False
 
 
@@ -132,7 +153,46 @@ def _is_symmetric(x: Expr) -> bool:
     middle = factors[half] if len(factors) % 2 else None
     if middle is not x:
         return middle is None or _is_symmetric(middle)
-    return x.op is diag_op or is_identity_matrix(x)
+    return x.op is diag_op or is_identity_matrix(x) or (x.op in _SUMS and _is_symmetric_sum(x))
+
+
+def _is_symmetric_sum(x: Expr) -> bool:
+    """Whether each term of a sum is symmetric, as in X.T @ X + c*eye(n), or the transpose of another."""
+    terms = [scalars_apart(product_of(term, x)) for term in terms_of(x).values()]
+    found = {}
+    for alike, rest in terms:
+        ((base, k),) = rest.powers.values() if len(rest.powers) == 1 else ((x, 0.0),)
+        if k != 1 or base.ndim != 2:
+            return False
+        found[base.key, alike.number, alike.key] = base
+    return all(
+        [
+            _is_symmetric(base) or (_transpose(base).key, number, key) in found
+            for (_, number, key), base in found.items()
+        ]
+    )
+
+
+def _product_of_simple_terms(expr: Expr) -> Expr | None:
+    """A @ (outer(v, w) + c*eye(n)) = outer(A @ v, w) + c*A; so on the right."""
+    for i, x in enumerate(expr.args):
+        if x.op not in _SUMS or x.ndim != 2 or expr.args[1 - i].ndim != 2 or x.dtype.kind != "f":
+            continue
+        terms = [scalars_apart(product_of(term, x)) for term in terms_of(x).values()]
+        bases = [[*rest.powers.values()] for _, rest in terms]
+        if not all([len(b) == 1 and b[0][1] == 1 and _is_simple(b[0][0]) for b in bases]):
+            continue
+        opened = []
+        for (alike, _), ((base, _),) in zip(terms, bases, strict=True):
+            factors = (base, expr.args[1]) if i == 0 else (expr.args[0], base)
+            opened.append(alike.times(power(contraction.matmul_op(*factors), 1.0)))
+        return sum_of(collected(opened), expr)
+    return None
+
+
+def _is_simple(x: Expr) -> bool:
+    """Whether a product with a matrix has no product of matrices."""
+    return x.op is outer_op or is_identity_matrix(x)
 
 
 def _vector_on_the_right(expr: Expr) -> Expr | None:
@@ -439,6 +499,7 @@ MATRIX_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
             _outer_of_products,
             _vector_on_the_right,
             _quadratic_form,
+            _product_of_simple_terms,
             _from_the_left,
             _with_inverse,
         ),
