@@ -738,6 +738,18 @@ def least_in_bracket(a):
     ).x
 
 
+@pytest.mark.parametrize("upper", [5, 0.5])
+def test_bounds_of_a_scalar_search_may_be_arrays_of_one_entry(upper):
+    def least(a, upper):
+        bounds = (np.array([-1]), np.reshape(upper, 1))
+        found = scipy.optimize.minimize_scalar(lambda t: (t - a) ** 2, bounds=bounds).x
+        return np.reshape(found, ())
+
+    value, slopes = fg.value_and_grad(least, (0, 1))(1.5, float(upper))
+    assert value == pytest.approx(min(1.5, upper), abs=1e-5)
+    assert slopes == pytest.approx((1.0, 0.0) if upper > 1.5 else (0.0, 1.0), abs=1e-6)
+
+
 @pytest.mark.parametrize("f", [root_between, root_from_two, least_between, least_in_bracket])
 def test_an_interval_that_depends_on_a_parameter_is_traced_once(f):
     jitted, points = fg.jit(fg.value_and_grad(f)), np.array([1.3, 1.4, 1.7])

@@ -212,7 +212,8 @@ def minimize_scalar(
     if known and without_tracing(alone, 0.5, args):
         return _scipy.minimize_scalar(fun, bracket, bounds, given, **options)
     fun = alone
-    plain = [0.0] if ends is None else [real("minimize_scalar", end) for end in ends]
+    ends = [0.0] if ends is None else ends
+    plain = [np.reshape(real("minimize_scalar", end), ()) for end in ends]  # SciPy takes one entry
     solver = _bounded if bounds is not None else _brent if bracket is not None else _unbracketed
     who = "minimize_scalar"
     search = implicit.solved_with_settings(who, "argmin", fun, solver)
@@ -224,7 +225,7 @@ def minimize_scalar(
         )
         x = refine(nearby, nearby, *args)
     else:
-        ends = limits([bounds], 1)
+        ends = limits([plain], 1)
 
         def objective(x: Array, *args: object) -> Any:
             return fun(x[0], *args)
