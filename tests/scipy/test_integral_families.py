@@ -300,6 +300,18 @@ def test_kolmogorovs_statistic_of_few_samples(n, x):
     assert rows == pytest.approx([second / first, 0.0, 0.0, second / first], rel=1e-10)
 
 
+@pytest.mark.parametrize("n", [1, 3])
+def test_quantiles_of_kolmogorovs_statistic_at_the_ends(n):
+    own, ends = scipy.stats.kstwo, np.array([0.0, 1.0])
+    for quantile, q in ((own.ppf, ends), (own.isf, ends[::-1])):
+        value, slope = fg.jvp(lambda q, f=quantile: f(q, n), (q,), (np.ones(2),))
+        np.testing.assert_array_equal(value, [0.5 / n, 1.0])
+        assert np.all(np.isfinite(slope))
+    value, slope = fg.value_and_grad(own.cdf)(np.nextafter(0.5 / n, 1.0), n)
+    assert value == pytest.approx(0.0, abs=1e-15)
+    assert slope == pytest.approx(2.0 if n == 1 else 0.0, abs=1e-15)
+
+
 def test_kolmogorovs_statistic_of_many_samples():
     """SciPy's values are Pelz and Good's approximation there, of seven digits."""
     n = 1000

@@ -66,12 +66,12 @@ def _power(series: list[Array], n: int) -> tuple[list[Array], float]:
     while n:
         if n & 1:
             found, scale = _product(found, series), scale + own
-            largest = np.max(np.abs(found[0]))
+            largest = np.max(np.abs(found[0])) or 1.0  # 0 next to the end of the support
             found, scale = [each / largest for each in found], scale + math.log(largest)
         n >>= 1
         if n:
             series, own = _product(series, series), 2 * own
-            largest = np.max(np.abs(series[0]))
+            largest = np.max(np.abs(series[0])) or 1.0
             series, own = [each / largest for each in series], own + math.log(largest)
     return found, scale
 
