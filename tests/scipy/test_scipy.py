@@ -256,6 +256,19 @@ def test_functions_that_scipy_writes_in_python(name, args):
     assert slope == pytest.approx(own, rel=1e-7)
 
 
+@pytest.mark.parametrize("orders", [[0, 1, 2], [[0.0], [3.0]], np.array([[0, 1, 2], [1, 1, 0]])])
+def test_polygamma_functions_of_several_orders(orders):
+    x = np.array([0.5, 1.5, 2.5])
+    f = lambda x: scipy.special.polygamma(orders, x)  # noqa: E731
+    value, slope = fg.jvp(f, (x,), (np.ones(3),))
+    np.testing.assert_array_equal(value, f(x))
+    np.testing.assert_array_equal(fg.jit(f)(x), f(x))
+    np.testing.assert_allclose(slope, scipy.special.polygamma(np.add(orders, 1), x), rtol=1e-14)
+    fg.check_grads(f, (x,), order=1)
+    with pytest.raises(TypeError, match="polygamma: expected an order of 0 or more"):
+        fg.grad(lambda x: np.sum(scipy.special.polygamma([-1, 2], x)))(x[:2])
+
+
 @pytest.mark.parametrize(
     ("name", "parts"), [("airy", 4), ("fresnel", 2), ("shichi", 2), ("sici", 2)]
 )

@@ -85,9 +85,14 @@ digamma = psi = _answering("psi", any_digamma)
 
 @_composed
 def polygamma(n: Any, x: Array) -> Any:
-    if isinstance(n, float | np.ndarray) and np.size(n) == 1 and n == np.floor(n):
-        n = int(np.reshape(n, ()))
-    return polygamma_of_order(n, real("polygamma", x))  # SciPy's is in double precision
+    x = real("polygamma", x)  # SciPy's is in double precision
+    if holds_expr(n) or np.any(np.asarray(n) != np.floor(n)):
+        return polygamma_of_order(n, x)
+    orders = np.unique(n).astype(int).tolist()
+    found = [polygamma_of_order(order, x) for order in orders]
+    if np.size(n) == 1:
+        return found[0]
+    return np.select([np.equal(n, order) for order in orders], found)
 
 
 @_composed
