@@ -178,6 +178,39 @@ def test_a_bound_that_holds_moves_the_solution():
     assert slope[0] == 1.0
 
 
+def test_least_squares_at_bounds_that_an_interior_method_does_not_reach():
+    """SciPy's method "trf" stops next to a bound, and calls it inactive."""
+
+    def least(matrix, side, low, high):
+        return scipy.optimize.lsq_linear(matrix, side, (low, high), method="trf").x
+
+    row, side = np.array([[-0.307, -0.184]]), np.array([0.773])
+    ends = np.array([-0.1, -0.1]), np.array([0.1, 0.1])
+    x = least(row, side, *ends)
+    np.testing.assert_allclose(fg.jit(least)(row, side, *ends), x, atol=1e-6)
+    of_matrix, of_side, of_low, of_high = fg.jacobian(least, (0, 1, 2, 3))(row, side, *ends)
+    assert not np.any(of_matrix)
+    assert not np.any(of_side)
+    np.testing.assert_array_equal(of_low, np.eye(2))
+    np.testing.assert_array_equal(of_high, np.zeros((2, 2)))
+
+    matrix = np.array([[0.171, -0.057], [-0.049, -0.248], [-0.166, 0.054]])
+    side, low = np.array([0.074, 1.014, -0.383]), np.array([0.0, -np.inf])
+    value, slope = fg.jvp(lambda b: least(matrix, b, low, np.inf), (side,), (np.ones(3),))
+    np.testing.assert_allclose(value, least(matrix, side, low, np.inf), atol=1e-6)
+    column = matrix[:, 1]
+    np.testing.assert_allclose(slope, [0.0, np.sum(column) / (column @ column)], rtol=1e-12)
+
+
+def test_least_squares_without_a_single_solution_stay_in_their_bounds():
+    matrix = np.outer([0.334, -0.516, 0.192], [1.0, 2.0])
+    side, ends = np.array([-1.436, 0.135, 0.909]), ([0.0, -1.0], [1.0, -0.5])
+    least = lambda b: scipy.optimize.lsq_linear(matrix, b, ends).x  # noqa: E731
+    value, slope = fg.jvp(least, (side,), (np.ones(3),))
+    np.testing.assert_allclose(value, least(side), rtol=1e-6)
+    np.testing.assert_allclose(slope, np.linalg.pinv(matrix) @ np.ones(3), rtol=1e-10)
+
+
 @pytest.mark.parametrize(
     ("f", "message"),
     [

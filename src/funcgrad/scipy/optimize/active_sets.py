@@ -54,20 +54,24 @@ def lsq_linear(
     ends = ends_of(bounds)
     low, high = [np.broadcast_to(real("lsq_linear", end), (size,)) for end in ends]
 
-    def active(matrix: Array, right: Array, low: Array, high: Array) -> Any:
+    def solved(matrix: Array, right: Array, low: Array, high: Array) -> Any:
         found = _scipy.lsq_linear(matrix, right, (low, high), **options)
-        return np.asarray(found.active_mask, int)
+        # SciPy's interior method stops next to a bound: the least value along the entry is beyond it.
+        slope, bend = matrix.T @ (matrix @ found.x - right), np.sum(matrix**2, axis=0)
+        least = found.x - slope / np.where(bend > 0, bend, 1.0)
+        beyond = np.where(least < low, -1, np.where(least > high, 1, 0))
+        return np.stack([found.x, np.where(found.active_mask == 0, beyond, found.active_mask)])
 
     given = [stop_gradient(lift_fully(item)) for item in (matrix, right, low, high)]
-    mask = primitive(active, out=lambda *_: ArrayType((size,), np.dtype(int)), name="active")(
-        *given
-    )
+    solver = primitive(solved, out=lambda *_: ArrayType((2, size), np.dtype(float)), name="active")
+    start, mask = solver(*given)
     held = np.where(mask < 0, np.where(mask < 0, low, 0.0), np.where(mask > 0, high, 0.0))
-    held = np.where(mask == 0, 0.0, held)
     free = mask == 0
+    held = np.where(free, start, held)
     rows = np.concatenate([matrix * free, np.diag(1.0 - free)])
-    x = np.linalg.lstsq(rows, np.concatenate([right - matrix @ held, np.zeros(size)]))[0]
-    x = np.where(free, x, held)
+    rest = np.concatenate([right - matrix @ held, np.zeros(size)])
+    x = held + np.where(free, np.linalg.lstsq(rows, rest)[0], 0.0)
+    mask = mask.astype(int)
     left = matrix @ x - right
     return converged_result(x, fun=left, cost=np.sum(left**2) / 2, active_mask=mask)
 
