@@ -49,7 +49,6 @@ from funcgrad.expr.other_libraries import ArrayAttributes, OtherLibraries
 from funcgrad.expr.registry import OperationTable, assemble, functions, operation_table
 from funcgrad.expr.reported_class import class_of_value, reported_class_to
 from funcgrad.expr.scope_order import last_trace
-from funcgrad.expr.truth_identity import as_truth
 from funcgrad.fold import folded
 from funcgrad.graph import (
     CONSTANT,
@@ -262,7 +261,7 @@ _OPERANDS = (Number, np.ndarray, list, tuple)
 def _compared(name: str, x: Expr, other: object) -> Any:
     """Where entries are equal, or not; a value with ufuncs of its own, such as a quantity, is asked."""
     try:
-        return as_truth(functions[name](x, other), x, other, _getframe(2))
+        return functions[name](x, other)
     except TypeError:
         if overrides_ufuncs(other):
             return getattr(np, name)(x, other) if x.shape else NotImplemented

@@ -36,7 +36,6 @@ from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
 from funcgrad.expr.reported_class import is_handed_pythons, is_numpys_number
-from funcgrad.expr.truth_identity import as_truth
 from funcgrad.source import BUT_LABELS, USERS, type_error
 from funcgrad.typing import ArrayLike, DTypeLike, Index
 
@@ -63,7 +62,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 def _operator(
-    name: str, *, reflected: bool = False, divides: bool = False, compares: bool = False
+    name: str, *, reflected: bool = False, divides: bool = False
 ) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: ArrayLike) -> Any:
         x, y = (other, self) if reflected else (self, other)
@@ -74,8 +73,6 @@ def _operator(
             made = functions[name](x, y)
             if divides:
                 raise_if_by_zero(self, other, y)
-            if compares:
-                made = as_truth(made, x, y, sys._getframe(1))
             return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
         except TypeError:
             if name == "subtract" and all([type(v) is bool or _is_truth_value(v) for v in (x, y)]):
@@ -306,10 +303,10 @@ class Operators:
     __rdivmod__ = _operator("divmod", reflected=True, divides=True)
     __matmul__ = _operator("matmul")
     __rmatmul__ = _operator("matmul", reflected=True)
-    __lt__ = _operator("less", compares=True)
-    __le__ = _operator("less_equal", compares=True)
-    __gt__ = _operator("greater", compares=True)
-    __ge__ = _operator("greater_equal", compares=True)
+    __lt__ = _operator("less")
+    __le__ = _operator("less_equal")
+    __gt__ = _operator("greater")
+    __ge__ = _operator("greater_equal")
     __and__ = _operator("bitwise_and")
     __rand__ = _operator("bitwise_and", reflected=True)
     __or__ = _operator("bitwise_or")
