@@ -738,6 +738,34 @@ def least_in_bracket(a):
     ).x
 
 
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda f, x0, a: scipy.optimize.root(f, x0, (a,)).x,
+        lambda f, x0, a: scipy.optimize.root(f, x0, (a,), method="lm").x,
+        lambda f, x0, a: scipy.optimize.fsolve(f, x0, (a,)),
+        lambda f, x0, a: scipy.optimize.leastsq(f, x0, (a,))[0],
+    ],
+)
+def test_solvers_of_vectors_flatten_their_start(solve):
+    def residual(x, a):
+        return np.hstack([x[0] ** 2 - a, x[1] - x[0]])
+
+    for start in ([[1.0, 2.0]], np.array([[1], [2]])):
+        value, slope = fg.jvp(lambda a, x0=start: solve(residual, x0, a), (2.0,), (1.0,))
+        np.testing.assert_allclose(value, solve(residual, start, 2.0), rtol=1e-7)
+        np.testing.assert_allclose(slope, np.full(2, 0.5 / np.sqrt(2)), rtol=1e-7)
+    of_start = fg.jacobian(lambda x0: solve(residual, x0, 2.0))(np.array([[1.0, 2.0]]))
+    assert not np.any(of_start)
+
+
+def test_nnls_takes_a_right_hand_side_of_one_column():
+    matrix, side = np.array([[1.0, 0.5], [2.0, 1.0], [1.0, 0.0]]), np.array([[1.0], [2.0], [0.5]])
+    value, slope = fg.jvp(lambda b: scipy.optimize.nnls(matrix, b)[0], (side,), (np.ones((3, 1)),))
+    np.testing.assert_allclose(value, scipy.optimize.nnls(matrix, side)[0], rtol=1e-12)
+    np.testing.assert_allclose(slope, np.linalg.pinv(matrix) @ np.ones(3), rtol=1e-12)
+
+
 @pytest.mark.parametrize("upper", [5, 0.5])
 def test_bounds_of_a_scalar_search_may_be_arrays_of_one_entry(upper):
     def least(a, upper):

@@ -62,9 +62,11 @@ def root(
     """
     given = tuple_of(args)
     alone, args = with_numbers(value_alone(fun, jac), given)
-    if without_tracing(alone, start_as_vector(x0), args):
+    is_flat = method in ("hybr", "lm")
+    if without_tracing(alone, start_as_vector(x0, is_flat), args):
         return _scipy.root(fun, x0, given, method, jac, tol, **options)
     start = np.atleast_1d(real("root", x0))
+    start = np.ravel(start) if is_flat else start
     find = _found_by(method, tol, **options)
     x = known_or_by_value(lambda: root_by(method, alone, start, args), *(alone, args, start, find))
     x = unrefined(lambda: _found_alone(find, alone, start, args), x)
@@ -116,9 +118,9 @@ def fsolve(func: _Function, x0: ArrayLike, args: object = (), **options: object)
     """As `scipy.optimize.fsolve`."""
     given = tuple_of(args)
     alone, args = with_numbers(func, given)
-    if without_tracing(alone, start_as_vector(x0), args):
+    if without_tracing(alone, start_as_vector(x0, flat=True), args):
         return _scipy.fsolve(func, x0, given, **options)
-    start = np.atleast_1d(real("fsolve", x0))
+    start = np.ravel(real("fsolve", x0))
     xtol: Any = options.get("xtol", 1.49012e-08)
     find = _found_by("hybr", xtol)
     x = known_or_by_value(

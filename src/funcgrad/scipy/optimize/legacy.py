@@ -90,7 +90,8 @@ def _minimum_on_line(name: str) -> Callable[[_Solver, Any, _Given], Any]:
 
 def _least_squares(f: _Solver, args: Any, given: _Given) -> Any:
     alone, args = with_numbers(f, args)
-    found = least_sum(lambda fun, x, *_: _scipy.leastsq(fun, x)[0], alone, given["x0"], args)
+    start = np.ravel(real("leastsq", given["x0"]))
+    found = least_sum(lambda fun, x, *_: _scipy.leastsq(fun, x)[0], alone, start, args)
     if not given.get("full_output"):
         return found.x, 1
     covariance = np.linalg.inv(found.jac.T @ found.jac)

@@ -89,9 +89,11 @@ def value_alone(fun: _Function, jac: object) -> _Function:
     return called if jac is not True else lambda x, *args: called(x, *args)[0]
 
 
-def start_as_vector(x0: ArrayLike) -> Any:
+def start_as_vector(x0: ArrayLike, flat: bool = False) -> Any:
     """A plain start as SciPy's solvers hand it to the function; a traced one as it is."""
-    return x0 if holds_expr([x0]) else np.atleast_1d(x0)
+    if holds_expr([x0]):
+        return x0
+    return np.ravel(x0) if flat else np.atleast_1d(x0)
 
 
 def end_of_bounds(infinite: float, end: Any) -> Any:
