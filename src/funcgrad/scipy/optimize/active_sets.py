@@ -28,6 +28,7 @@ _hosted = composed(_scipy, host=True)
 def nnls(A: ArrayLike, b: ArrayLike, **options: object) -> Any:
     """As `scipy.optimize.nnls`: least squares on the entries that are positive."""
     matrix, right = real("nnls", A), real("nnls", b)
+    right = right[:, 0] if right.ndim == 2 and right.shape[1] == 1 else right
 
     def positive(matrix: Array, right: Array) -> Array:
         found: Array = _scipy.nnls(matrix, right, **options)[0] > 0
