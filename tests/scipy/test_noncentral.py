@@ -348,3 +348,26 @@ def test_slopes_of_differences_of_counts(k, means):
             float(_skellam_mass(j, *means) / _skellam_mass(k, *means)) - 1 for j in (k - 1, k + 1)
         ]
     np.testing.assert_allclose(log(np.array(means)), ratios, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("own", "args"),
+    [
+        (scipy.stats.ncx2, (2.0, 2.0, 200.0)),
+        (scipy.stats.ncx2, (2.0, 2.0, 2e5)),
+        (scipy.stats.ncx2, (900.0, 2.0, 200.0)),
+        (scipy.stats.rice, (1.0, 20.0)),
+        (scipy.stats.ncf, (2.5, 1.3, 67.0, 300.0)),
+        (scipy.stats.ncf, (0.25, 90.0, 70.0, 320.0)),
+        (scipy.stats.ncf, (900.0, 1.3, 67.0, 300.0)),
+        (scipy.stats.skellam, (0, 1.0, 1000.0)),
+        (scipy.stats.skellam, (-1, 1000.0, 1.0)),
+    ],
+)
+def test_probabilities_far_from_the_center(own, args):
+    """Of which that of the larger side is 1 up to rounding, and a series loses its terms."""
+    *first, nc = args
+    for method in (own.cdf, own.sf):
+        value, _ = fg.value_and_grad(lambda nc, f=method: f(*first, nc))(nc)
+        assert value == pytest.approx(method(*args), rel=1e-9, abs=1e-13)
+        assert fg.jit(method)(*args) == pytest.approx(method(*args), rel=1e-9, abs=1e-13)

@@ -91,6 +91,13 @@ def _weights(center: Array, spread: Array, rate: Array) -> tuple[Array, Array]:
     return j, special.xlogy(j, rate) - rate - special.gammaln(j + 1.0)
 
 
+def _probability(kind: str, below: Array, parts: Array, shift: Array) -> Any:
+    """The distribution function or its complement, by the parts of the side that x lies on, below the center
+    or above it: the terms of the series lie around those that matter to this side alone."""
+    side = np.sum(parts, axis=-1)
+    return np.where(below == (kind == "cdf"), side, np.exp(shift) - side)
+
+
 # -- chi-square ----------------------------------------------------------------------------------------
 def chi_square(x: Array, df: Array, nc: Array, shift: Array, *, order: int, kind: str) -> Any:
     """The derivative of an order in df of the noncentral chi-square density, distribution function ("cdf") or
@@ -109,8 +116,9 @@ def chi_square(x: Array, df: Array, nc: Array, shift: Array, *, order: int, kind
         if kind == "shift":
             return -np.max(size, axis=-1)
         if kind != "density" and order == 0:
-            share = special.gammainc if kind == "cdf" else special.gammaincc
-            return np.sum(np.exp(logs + shift) * share(shapes, at), axis=-1)
+            below = t < a + rate
+            shares = np.where(below, special.gammainc(shapes, at), special.gammaincc(shapes, at))
+            return _probability(kind, below[:, 0], np.exp(logs + shift) * shares, shift[:, 0])
         polynomial = bell_polynomial(order, 0, lambda i, _: -special.polygamma(i - 1, shapes))
         if kind == "density":
             factor = evaluated(polynomial, log_minus_digamma_at(shapes, at))
@@ -181,11 +189,16 @@ def mixture_of_betas(
         if kind == "shift":
             return -np.max(size, axis=-1)
         if kind in ("cdf", "sf") and orders == (0, 0):
-            left, share = t < 0.5, (special.betainc, special.betaincc)
-            own, mirrored = share if kind == "cdf" else share[::-1]
-            near = own(shapes, c, np.where(left, t, 0.5))
-            far = mirrored(c, shapes, np.where(left, 0.5, s))
-            return np.sum(np.exp(logs + shift) * np.where(left, near, far), axis=-1)
+            left, below = t < 0.5, y < (a + rate) / (a + rate + b)
+            near, far = np.where(left, t, 0.5), np.where(left, 0.5, s)
+            lower = np.where(
+                left, special.betainc(shapes, c, near), special.betaincc(c, shapes, far)
+            )
+            upper = np.where(
+                left, special.betaincc(shapes, c, near), special.betainc(c, shapes, far)
+            )
+            shares = np.where(below, lower, upper)
+            return _probability(kind, below[:, 0], np.exp(logs + shift) * shares, shift[:, 0])
         weights = np.exp(logs + shift)
         return np.sum(_beta_terms(weights, size, (shapes, c, t, s), shift, orders, kind), axis=-1)
 
