@@ -1,6 +1,7 @@
 """Matrix equations, functions and factorizations: values are SciPy's, derivatives central differences."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -648,6 +649,21 @@ def test_exponentials_of_a_stack_do_not_see_each_other(native, special):
         found, back = value(spoiled)[[0, 1, 3]], slope(spoiled)[[0, 1, 3]]
     np.testing.assert_allclose(found, scipy.linalg.expm(a), rtol=1e-13)
     np.testing.assert_allclose(back, slope(a), rtol=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_exponential_of_a_triangle_with_great_entries_in_any_order(seed):
+    """Beside the diagonal its series ends. Rounding errors where its powers are 0 would be multiplied."""
+    random = np.random.default_rng(seed)
+    x, order = np.tril(random.normal(size=(7, 7)), -1) * 5e3, random.permutation(7)
+    terms = [np.linalg.matrix_power(x, k) / math.factorial(k) for k in range(7)]
+    want, x = math.e * sum(terms)[order][:, order], x[order][:, order] + np.eye(7)
+    value, slope = fg.jvp(lambda x: scipy.linalg.expm(x), (x,), (x,))
+    np.testing.assert_allclose(value, want, atol=1e-13 * np.max(np.abs(want)))
+    np.testing.assert_allclose(slope, x @ want, atol=1e-12 * np.max(np.abs(want)))
+    stack, each = np.stack([x, x / 1e4, np.zeros((7, 7)), x.T]), fg.jit(linalg.expm)
+    found = fg.jit(lambda x: linalg.expm(x))(stack)
+    np.testing.assert_allclose(found, [each(x) for x in stack], rtol=1e-12, atol=1e-300)
 
 
 @pytest.mark.parametrize("driver", ["auto", "stemr", "stebz"])

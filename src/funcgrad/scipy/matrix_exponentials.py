@@ -9,8 +9,7 @@ import scipy.linalg as _scipy
 
 from funcgrad.scipy.composition import composed, number
 from funcgrad.source import value_error
-from funcgrad.transforms.control_flow.cond import cond
-from funcgrad.transforms.control_flow.loops import fori_loop
+from funcgrad.transforms.control_flow.loops import fori_loop, while_loop
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
@@ -20,10 +19,12 @@ _composed, _hosted = composed(_scipy, single=True, host=True), composed(_scipy, 
 @_composed
 def expm(A: ArrayLike) -> Any:
     # Scaling and squaring around the Pade approximant of degree 13 (Higham, 2005), each matrix of a stack by
-    # its own number of halvings.
+    # its own powers of 2 and number of halvings.
     a = np.atleast_2d(number("expm", A))
     if not a.size:
         return 1.0 * a
+    factors = _balanced(stop_gradient(a))
+    a = a * factors
     halvings = _halvings(stop_gradient(a))
     scaled, eye = a / 2.0 ** halvings[..., None, None], np.eye(a.shape[-1])
     b = [
@@ -40,52 +41,57 @@ def expm(A: ArrayLike) -> Any:
     even = even + b[6] * six + b[4] * four + b[2] * two + b[0] * eye
     result = np.linalg.solve(even - odd, even + odd)
     if a.ndim == 2:
-        return fori_loop(0, halvings.astype(int), lambda _, x: x @ x, result)
+        return fori_loop(0, halvings.astype(int), lambda _, x: x @ x, result) / factors
 
     def squared(k: Any, x: Any) -> Any:
         return np.where((k < halvings)[..., None, None], x @ x, x)
 
-    return fori_loop(0, np.max(halvings).astype(int), squared, result)
+    return fori_loop(0, np.max(halvings).astype(int), squared, result) / factors
 
 
 _THETA = 5.371920351148152
 """The norm up to which the approximant of degree 13 is exact to rounding."""
-_FIRST_LEFT_OUT = 1 / 113250775606021113483283660800000000
-"""The first coefficient of the backward error, that of the power 27."""
+_MOST_SWEEPS = 100
 
 
 def _halvings(a: Array) -> Any:
-    """How often a matrix is halved: by its norm, or less by those of its powers (Al-Mohy and Higham, 2009).
-
-    The norm alone halves matrices with great entries beside their diagonal too often, and the squarings lose
-    all digits.
-    """
-    size = _norm(a)
+    size = _largest_sum(np.abs(a))
     ratio = np.where((size > 0) & (size < np.inf), size, 1.0) / _THETA
-    most = np.maximum(np.ceil(np.log2(ratio)), 0.0)
-    return cond(np.any(most > 0), _by_powers, lambda a, most: most, a, most)
+    return np.maximum(np.ceil(np.log2(ratio)), 0.0)
 
 
-def _by_powers(a: Array, most: Array) -> Any:
-    unit = a / 2.0 ** most[..., None, None]  # whose powers do not overflow
-    two = unit @ unit
-    four = two @ two
-    six = four @ two
-    sixth, eighth = _norm(six) ** (1 / 6), _norm(four @ four) ** (1 / 8)
-    tenth = _norm(four @ six) ** (1 / 10)
-    reach = np.minimum(np.maximum(sixth, eighth), np.maximum(eighth, tenth))
-    least = np.maximum(most - 960, 0.0)  # the approximant multiplies the matrix by 1e17
-    enough = np.maximum(most + np.ceil(np.log2(reach / _THETA)), least)
-    # Rounding errors grow with the powers of the absolute values.
-    cube = np.abs(unit) @ np.abs(unit) @ np.abs(unit)
-    ninth = cube @ cube @ cube
-    error = np.log2(_FIRST_LEFT_OUT * _norm(ninth @ ninth @ ninth) / _norm(unit))
-    more = np.maximum(np.ceil((error + 53) / 26 + most - enough), 0.0)
-    return np.where(enough + more < most, enough + more, most)
+def _balanced(a: Array) -> Any:
+    """The powers of 2 with which a matrix has rows and columns of like sums (Osborne, 1960).
+
+    Entry [i, j] is that of d[j]/d[i]. A matrix with great entries beside its diagonal would be halved too
+    often, and the squarings would lose all digits. The sums of a triangular matrix become small.
+    """
+    sizes = np.abs(a)
+    beside = sizes * (1.0 - np.eye(a.shape[-1])).astype(sizes.dtype)
+    reach = np.finfo(sizes.dtype).maxexp // 2 - 4
+
+    def factors(x: Array) -> Any:
+        x = np.rint(x)
+        return np.exp2(x[..., None, :] - x[..., :, None])
+
+    def is_large(size: Array) -> Any:
+        return (size > _THETA) & (size < np.inf)
+
+    def sweep(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        x, _, count = state
+        moved = beside * factors(x)
+        rows, columns = np.sum(moved, axis=-1), np.sum(moved, axis=-2)
+        step = np.log2((rows + 1e-3) / (columns + 1e-3)) / 4
+        far = is_large(_largest_sum(sizes * factors(x))) & np.any(np.abs(step) >= 0.5, axis=-1)
+        return np.where(far[..., None], np.clip(x + step, -reach, reach), x), far, count + 1
+
+    start = np.zeros(a.shape[:-1], sizes.dtype), is_large(_largest_sum(sizes)), 0
+    more = lambda state: np.any(state[1]) & (state[2] < _MOST_SWEEPS)  # noqa: E731
+    return factors(while_loop(more, sweep, start)[0])
 
 
-def _norm(a: Array) -> Any:
-    return np.max(np.sum(np.abs(a), axis=-2), axis=-1)
+def _largest_sum(sizes: Array) -> Any:
+    return np.max(np.sum(sizes, axis=-2), axis=-1)
 
 
 @_hosted  # in double precision, as SciPy
