@@ -23,6 +23,7 @@ ROOTS = {
     "fourth powers": lambda x, s: np.sqrt(np.sum(x**4) * s),
     "cube root": lambda x, s: np.cbrt(s * np.sum(x**4)),
     "norm of order 3": lambda x, s: s * np.sum(np.abs(x) ** 3) ** (1 / 3),
+    "sizes of cubes": lambda x, s: np.sum(s * np.fabs(x**3)) ** (1 / 3),
     "norm of order 4": lambda x, s: np.sum(s * np.abs(x) ** 4) ** (1 / 4),
     "norm of order 49": lambda x, s: np.sum(s * np.abs(x) ** 49) ** (1 / 49),
     "norms of order 2.5": lambda x, s: np.sum(
@@ -59,6 +60,7 @@ def test_only_the_sizes_that_are_squared_make_a_slope_zero():
     # |x|**(2/3) has infinite slopes at both sides.
     assert np.isnan(fg.grad(lambda x, s: np.cbrt(s * x**2))(0.0, 0.7))
     assert np.isnan(fg.grad(lambda x, s: np.sqrt(s * x**1.5))(0.0, 0.7))
+    assert np.isnan(fg.grad(lambda x, s: np.sqrt(s * np.abs(x) ** 1.9))(0.0, 0.7))
     # This is 0.7**(1/3)*x, whose slope is not 0.
     for power in (lambda x: x**3, lambda x: x**4 / x, lambda x: 2.0 * np.sum(x**3)):
         assert np.isnan(fg.grad(lambda x, s, power=power: np.cbrt(s * power(x)))(0.0, 0.7))

@@ -32,6 +32,7 @@ from funcgrad.ops.shape import concatenate_op
 
 _NONE: Mapping[int, Expr] = MappingProxyType({})
 _SIZES = (absolute, fabs)
+_POWERS = (square, power, *_SIZES)
 _ROOTS: Mapping[Any, float] = MappingProxyType({sqrt: 1 / 2, cbrt: 1 / 3})
 
 
@@ -122,7 +123,7 @@ def _is_passed(expr: Expr) -> bool:
 
 def _squares(expr: Expr, known: Mapping[int, _Squares]) -> _Squares | None:
     op, args = expr.op, expr.args
-    if op is square or op is power:
+    if op in _POWERS:
         return _power(expr)
     if op is matmul_op and not expr.shape and args[0].key == args[1].key:
         return _Squares(np.any(np.not_equal(args[0], 0)), 2, True)
@@ -161,7 +162,7 @@ def _squares(expr: Expr, known: Mapping[int, _Squares]) -> _Squares | None:
 def _power(expr: Expr) -> _Squares | None:
     """A power, or one of powers, as of a square; None if it is no steeper than what it is a power of."""
     degree, even = 1.0, False
-    while expr.op in (square, power, *_SIZES):
+    while expr.op in _POWERS:
         by = 1.0 if expr.op in _SIZES else 2.0 if expr.op is square else _constant(expr.args[1])
         if by < 1:
             break
