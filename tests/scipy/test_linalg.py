@@ -666,6 +666,17 @@ def test_the_exponential_of_a_triangle_with_great_entries_in_any_order(seed):
     np.testing.assert_allclose(found, [each(x) for x in stack], rtol=1e-12, atol=1e-300)
 
 
+@pytest.mark.parametrize(("dtype", "size"), [(np.float64, 10**20), (np.float32, 10**4)])
+def test_the_exponential_of_a_long_chain(dtype, size):
+    """The powers of 2 that balance it would overflow."""
+    x = np.diag(np.full(15, size, dtype), 1)
+    value = fg.jvp(lambda x: scipy.linalg.expm(x), (x,), (x,))[0]
+    want = [size**k / math.factorial(k) for k in range(16)]
+    kept = np.array(want) < np.finfo(dtype).max
+    rtol = 1e-10 if dtype is np.float64 else 1e-6
+    np.testing.assert_allclose(value[0, kept], np.array(want)[kept], rtol=rtol)
+
+
 @pytest.mark.parametrize("driver", ["auto", "stemr", "stebz"])
 def test_eigenvectors_of_an_interval_have_the_signs_of_scipys(driver):
     options = {"select": "v", "select_range": (-0.30973, 1.83085), "lapack_driver": driver}

@@ -51,7 +51,7 @@ def expm(A: ArrayLike) -> Any:
 
 _THETA = 5.371920351148152
 """The norm up to which the approximant of degree 13 is exact to rounding."""
-_MOST_SWEEPS = 100
+_MOST_SWEEPS = 300
 
 
 def _halvings(a: Array) -> Any:
