@@ -9,6 +9,8 @@ from funcgrad.compiler.ir_rewriter import eliminate_dead_steps
 from funcgrad.compiler.numpy.numpy_pipeline import compile_arrays
 from funcgrad.compiler.pass_options import PassOptions
 from funcgrad.compiler.passes.constant_folding import fold_array_constants
+from funcgrad.expr import constant_of
+from funcgrad.graph import Constant
 
 X = fg.var("x", 6)
 C = fg.const([0.5, -0.0, 2.0, np.inf, np.nan, 3.0])
@@ -52,6 +54,27 @@ def test_arrays_on_the_way_to_a_folded_one_are_not_kept():
         "constant",
         "multiply",
     ]
+
+
+def test_a_result_that_another_constant_reads_is_folded():
+    sums = np.cumsum(np.tanh(C))
+    flat = flatten_program([sums, np.sort(sums) * X], [X])
+    assert operations(eliminate_dead_steps(fold_array_constants(flat))) == {"multiply"}
+
+
+def test_a_broadcast_takes_no_memory():
+    """One of any size is read by what is folded; one that the program reads stays a broadcast."""
+    wide = np.broadcast_to(np.tanh(C), (10_000, 6))
+    made = fold_array_constants(flatten_program([np.sum(wide, axis=0) * X, wide * X], [X]))
+    made = eliminate_dead_steps(made)
+    assert operations(made) == {"multiply"}
+    assert max([step.constant.size for step in made.steps if step.op.name == "constant"]) == 6
+
+
+def test_an_array_captured_by_reference_is_read_at_each_call():
+    captured = constant_of(Constant(np.ones(6), captured=True))
+    flat = flatten_program([np.cumsum(captured) * X], [X])
+    assert fold_array_constants(flat) is flat
 
 
 def test_a_result_that_is_folded_is_a_new_array_at_each_call():
