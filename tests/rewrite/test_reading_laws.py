@@ -244,6 +244,30 @@ READINGS = {
         "where(logical_and(logical_or(x > 1, x < 0), y > 0), x, 0)",
     ),
     "either_way of an order": (lambda: mask((X >= Y) | (Y >= X), Y), "y"),
+    "either_way, not of two variables": (
+        lambda: mask((X <= 0) | (Y != 0), X),
+        "where((x <= 0) | (y != 0), x, 0)",
+    ),
+    "either_way, not of another variable beside": (
+        lambda: mask((X <= 0) | (X + Y != 0), X),
+        "where((x <= 0) | (x + y != 0), x, 0)",
+    ),
+    "either_way, not beside another number": (
+        lambda: mask((X <= -2) | (X + 1 != 0), X),
+        "where((x <= (-2)) | (x + 1 != 0), x, 0)",
+    ),
+    "like_terms of a difference and a square": (
+        lambda: (M @ (V - W)) ** 2 + M @ (W - V),
+        "let a = m @ (v - w)\nin (a - 1)*a",
+    ),
+    "like_terms of a number near a fraction": (
+        lambda: Y * 0.33333333333 + X,
+        "0.33333333333*y + x",
+    ),
+    "like_terms of powers that differ by a half": (
+        lambda: X ** (Y - 0.5) * (np.sqrt(X) + Y),
+        "x**(y - 0.5)*(sqrt(x) + y)",
+    ),
     "like_terms multiplied out": (lambda: Y * (X + Y) - X * Y, "y**2"),
     "like_terms over roots": (
         lambda: np.sqrt(1 - X**2) - X**2 / np.sqrt(1 - X**2),
