@@ -20,7 +20,8 @@ def finite(x):
 
 
 def sparse(w):
-    return scipy.sparse.csr_array((w[IS_EDGE], np.nonzero(IS_EDGE)), shape=(N, N))
+    places = [axis.astype(np.int32) for axis in np.nonzero(IS_EDGE)]  # SciPy's `yen` has no others
+    return scipy.sparse.csr_array((w[IS_EDGE], places), shape=(N, N))
 
 
 CASES = {

@@ -77,6 +77,8 @@ SHAPES = {
     "johnsonsb": (0.4, 1.3),
     "johnsonsu": (0.4, 1.3),
     "dlaplace": (0.8,),
+    "erlang": (3,),
+    "rice": (0.8,),
     "loggamma": (1.4,),
     "logser": (0.6,),
     "loglaplace": (1.8,),
@@ -137,7 +139,7 @@ def check(name, method):
     moving = np.array([0.0 if name in DISCRETE else 0.7, *np.cos(np.arange(len(pars)))])
     if name in DISCRETE:
         moving[-1] = 0.0
-    if name in ("binom", "ksone"):  # counts do not move
+    if name in ("binom", "erlang", "ksone"):  # counts do not move
         moving[1] = 0.0
     if name in ("boltzmann", "zipfian"):  # nor does the number of elements
         moving[2] = 0.0
@@ -1314,3 +1316,14 @@ def test_erlang_is_gamma():
                 for kind in (scipy.stats.erlang, scipy.stats.gamma)
             )
             np.testing.assert_array_equal(erlang, gamma)
+
+
+@pytest.mark.parametrize("method", ["logpdf", "logcdf"])
+def test_the_left_tail_of_landau_is_minus_infinity_where_its_exponent_overflows(method):
+    f = getattr(stats.landau, method)
+    value, slope = fg.value_and_grad(f)(-440.0)
+    assert value == pytest.approx(-np.exp(-1 - (np.pi / 2 * -440.0 + np.log(np.pi / 2))), rel=1e-12)
+    assert slope == pytest.approx(-value * np.pi / 2, rel=1e-12)
+    for x in (-1e3, -1e9):
+        assert fg.value_and_grad(f)(x) == (-np.inf, np.inf)
+    np.testing.assert_array_equal(fg.vmap(fg.grad(f))(np.array([-1e9, np.nan]))[0], np.inf)

@@ -26,11 +26,22 @@ def _place(x: Array) -> Any:
     return _SCALE * x + math.log(_SCALE)
 
 
+_LEAST = -700.0
+"""The place below which the shift overflows."""
+
+
+def _left_exponent(y: Array, beyond: Array) -> Any:
+    return -np.exp(-1 - np.where(beyond, y, 0.0))
+
+
 def _density(x: Array) -> Any:
-    """By a shift that keeps the left tail from underflow."""
+    """By a shift that keeps the left tail from underflow, and where that overflows by the tail's exponent."""
     y = _place(x)
-    shift = stop_gradient(np.exp(-1 - np.maximum(y, -700.0)))
-    return np.log(landau_integral(y, shift, order=1, upper=False)) - shift + math.log(_SCALE)
+    beyond = y < _LEAST
+    held = np.where(beyond, 0.0, y)
+    shift = stop_gradient(np.exp(-1 - held))
+    found = np.log(landau_integral(held, shift, order=1, upper=False)) - shift
+    return np.where(beyond, _left_exponent(y, beyond), found + math.log(_SCALE))
 
 
 def _side(x: Array, upper: bool) -> Any:
@@ -40,10 +51,11 @@ def _side(x: Array, upper: bool) -> Any:
 
 def _logcdf(x: Array) -> Any:
     y = _place(x)
-    left = y < 0
-    held = np.where(left, y, 0.0)
-    shift = stop_gradient(np.exp(-1 - np.maximum(held, -700.0)))
+    left, beyond = y < 0, y < _LEAST
+    held = np.where(np.logical_and(left, np.logical_not(beyond)), y, 0.0)
+    shift = stop_gradient(np.exp(-1 - held))
     tail = np.log(landau_integral(held, shift, order=0, upper=False)) - shift
+    tail = np.where(beyond, _left_exponent(y, beyond), tail)
     return np.where(left, tail, log_where_small(_side(x, False), _side(x, True)))
 
 
