@@ -26,8 +26,8 @@ def _place(x: Array) -> Any:
     return _SCALE * x + math.log(_SCALE)
 
 
-_LEAST = -700.0
-"""The place below which the shift overflows."""
+_LEAST = -100.0
+"""The place below which a logarithm is its exponent, to rounding; the shift overflows at -700."""
 
 
 def _left_exponent(y: Array, beyond: Array) -> Any:
@@ -35,7 +35,7 @@ def _left_exponent(y: Array, beyond: Array) -> Any:
 
 
 def _density(x: Array) -> Any:
-    """By a shift that keeps the left tail from underflow, and where that overflows by the tail's exponent."""
+    """By a shift that keeps the left tail from underflow, and far out by the tail's exponent."""
     y = _place(x)
     beyond = y < _LEAST
     held = np.where(beyond, 0.0, y)
