@@ -1,5 +1,6 @@
 """The command: what it prints, and that bad input is one line and exit code 2, soon."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -66,9 +67,10 @@ BAD = [
     ("x * 9**9**9**9", "expected finite numbers"),
     ("1e999 * x", "expected finite numbers"),
     ("'a' * 10**9", "expected numbers, names"),
-    ("x +", "invalid syntax"),
+    ("x +", "invalid syntax: it ends after 'x +'"),
+    ("x +* 2", "invalid syntax: '* 2' after 'x +'"),
     ("1 + x^2", "expected ** for a power, but got ^; write 1 + x**2"),
-    ("x; x", "invalid syntax"),
+    ("x; x", "invalid syntax: '; x' after 'x'"),
     ("2x + 1", "write a product as 2*x"),
     ("sine(x)", "but got 'sine'; write sin"),
     ("ln(x)", "but got 'ln'; write log"),
@@ -256,6 +258,16 @@ def test_a_missing_library_is_one_line(capsys, tmp_path):
     code, out, err = run(capsys, "table", f"{tmp_path / 'needs.py'}:f", "x=1")
     assert (code, out, len(err.splitlines())) == (2, "", 1)
     assert "no_such_library" in err
+
+
+def test_an_output_without_the_dot_of_a_product_has_a_star():
+    done = subprocess.run(
+        [sys.executable, "-m", "funcgrad", "steps", "x*y", "x=2", "y=3"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        check=True,
+    )
+    assert "x gets 1 * y = 3" in done.stdout.decode("ascii")
 
 
 def test_as_a_module():

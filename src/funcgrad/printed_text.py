@@ -76,9 +76,17 @@ class PrintedText(str):
 
 
 def print_text(text: str) -> None:
-    """Print a text, in colors if the output is a terminal and rich is installed."""
+    """Print a text, in colors if the output is a terminal and rich is installed.
+
+    Characters that the output's encoding lacks become ``*``, for the dot of a product, or ``?``.
+    """
     from importlib.util import find_spec  # which a first gradient need not load
 
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.replace("·", "*").encode(encoding, "replace").decode(encoding)
     print(colored(text) if sys.stdout.isatty() and find_spec("rich") else text)
 
 

@@ -77,14 +77,25 @@ def parse(source: str, variables: Mapping[str, Expr]) -> Expr:
     try:
         tree = ast.parse(source.strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        reason = getattr(error, "msg", None) or "it is nested too deeply"
         hint = next((hint for pattern, hint in _SLIPS if re.search(pattern, source)), "")
-        raise FormulaError(f"formula: expected an expression, but {reason}{hint}") from None
+        raise FormulaError(
+            f"formula: expected an expression, but {_reason(error, source.strip())}{hint}"
+        ) from None
     if any(isinstance(node, ast.BitXor) for node in ast.walk(tree)):
         meant = source.strip().replace("^", "**")
         raise FormulaError(f"formula: expected ** for a power, but got ^; write {meant[:60]}")
     with np.errstate(all="ignore"):
         return const(_read(tree.body, variables, 0))
+
+
+def _reason(error: Exception, text: str) -> str:
+    """Python's reason, and the place where a text with invalid syntax stops being an expression."""
+    reason = getattr(error, "msg", None) or "it is nested too deeply"
+    if reason != "invalid syntax":
+        return reason
+    column = (getattr(error, "offset", None) or len(text) + 1) - 1
+    before, after = text[:column].rstrip()[-20:], text[column:][:20]
+    return f"{reason}: {repr(after) if after else 'it ends'} after {before!r}" if before else reason
 
 
 def names_in(source: str) -> list[str]:
