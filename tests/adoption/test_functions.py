@@ -123,6 +123,8 @@ FUNCTIONS = [
     lambda x: cached(x) + cached(1.0),
     lambda x: math.hypot(x, 1.0, 2.0) + math.log(x, 3),
     lambda x: statistics.stdev([x, 1.0, 2.0]),
+    lambda x: statistics.stdev([x, 1.0, 2.0], x * x) * statistics.pvariance([1.0, 4.0], x),
+    lambda x: statistics.fmean([1.0, 4.0], weights=(w for w in (x, 1.0))),
     lambda x: statistics.linear_regression([1.0, x, 3.0], [x, 2.0, 4.0]).intercept,
     lambda x: statistics.linear_regression([x, 2.0], [3.0, x], proportional=True).slope,
     lambda x: math.erf(x) * math.erfc(x) + math.gamma(x) + math.lgamma(x),

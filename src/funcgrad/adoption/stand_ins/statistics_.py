@@ -26,16 +26,22 @@ def _where_traced(traced: Callable[..., Any], name: str = "") -> Callable[..., A
 
     @wraps(own)
     def function(*args: object, **kwargs: object) -> Any:
-        # Iterators are read once.
-        lists = [list(arg) if isinstance(arg, Iterable) else arg for arg in args]
+        lists = [_listed(arg) for arg in args]
+        named = {key: _listed(arg) for key, arg in kwargs.items()}
         held = [
             item
-            for arg in (*lists, *kwargs.values())
-            for item in (arg if isinstance(arg, Sequence) else [arg])
+            for arg in (*lists, *named.values())
+            for item in (arg if isinstance(arg, list) else [arg])
         ]
-        return (traced if any_traced(*held) else own)(*lists, **kwargs)
+        return (traced if any_traced(*held) else own)(*lists, **named)
 
     return function
+
+
+def _listed(arg: object) -> object:
+    """A list of the items, since iterators are read once; numbers, such as a mean, stay."""
+    is_number = getattr(arg, "shape", None) == ()
+    return list(arg) if isinstance(arg, Iterable) and not is_number else arg
 
 
 def _counted(data: Any, least: int, name: str) -> int:
