@@ -833,16 +833,23 @@ class Steam(Gas):
     @property
     def name(self):
         return "steam"
+
+class Vapor(Gas):
+    pass
 """
 
 
 @pytest.mark.parametrize("space", [{}, {"__name__": "no_such_module"}])
-@pytest.mark.parametrize("name", ["Gas", "Steam"])
+@pytest.mark.parametrize("name", ["Gas", "Steam", "Vapor"])
 def test_classes_of_executed_code_are_adopted(space, name):
     exec(GAS, space)
     made = space[name](2.0)
     for transform in (fg.grad, lambda f: fg.jit(fg.grad(f))):
         np.testing.assert_allclose(transform(lambda t: made.enthalpy(t))(0.7), 2.8 * math.exp(0.49))
+        within = transform(lambda t: space[name](t).enthalpy(0.7))
+        np.testing.assert_allclose(within(2.0), math.exp(0.49))
+        within = transform(lambda t: space[name](t).enthalpy(t))
+        np.testing.assert_allclose(within(2.0), 9 * math.exp(4.0))
 
 
 def test_copies_of_modules_are_adopted():

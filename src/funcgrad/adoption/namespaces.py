@@ -88,12 +88,12 @@ def is_kept_class(kind: type) -> bool:
 
 
 def globals_of_class(kind: type) -> dict[str, Any] | None:
-    """The globals of the code that has made a class: its module's, or those of a method, if no module
-    has them."""
+    """The globals of the code that has made a class: its module's, or those of a method, also of a base,
+    if no module has them."""
     module = sys.modules.get(kind.__module__)
     if module is not None and module is not builtins:
         return vars(module)
-    for member in vars(kind).values():
+    for member in [member for base in kind.__mro__ for member in vars(base).values()]:
         method = getattr(member, "fget", getattr(member, "__func__", member))
         space: dict[str, Any] | None = getattr(method, "__globals__", None)
         if space and space is not vars(builtins) and not is_kept_namespace(space):
