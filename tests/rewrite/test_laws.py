@@ -176,6 +176,10 @@ PROGRAMS = {
     "_opposite_masks": lambda x: (
         np.where(np.real(x) > 0, x, 0.0) + np.where(np.logical_not(np.real(x) > 0), 2 * x, 0.0)
     ),
+    "_scaled_masks": lambda x: (
+        np.where(np.real(x) < 2, np.where(np.real(x) > 0, x, 0.0), 0.0) * (1 / x)
+        + 2.0 * np.where(np.real(x) < 2, np.where(np.real(x) > 0, x, 0.0), 0.0) / x
+    ),
     "_sum_over_no_axes": lambda x: np.sum(x, axis=()),
     "scattered_total": lambda x: (np.exp(x) * x[0])[1:],
     "_sum_of_repeated": lambda x: np.sum(np.broadcast_to(x[:, None, None], (x.size, 1, 1))[0]),
@@ -272,6 +276,33 @@ def test_a_formula_next_to_one_that_a_law_rewrites_keeps_its_value(name):
         for mode in ("value", "derivative", "formula"):
             numbers = NUMBERS[2:] if name in UNLIKE_AT_ZERO else NUMBERS
             has_value_of(simplify_all([formula], mode=mode)[0], formula, rng, numbers)
+
+
+@pytest.mark.parametrize("count", range(1, 12))
+def test_what_one_of_many_nested_conditions_leaves_out_is_in_no_derivative(count):
+    """The quotient by 0 is left out by the innermost one, the others hold."""
+
+    def f(x, a):
+        near = x < 0.1
+        y = np.where(near, a * np.log(np.where(near, x, 0.0)), x * a)
+        for k in range(count):
+            y = np.where(y == 100.0 + k, 0.0, y)
+        return np.sum(y)
+
+    def curve(t):
+        return fg.grad(lambda t: f(np.array([1.5, 0.05]) + 0.7 * t, 5.5 + 0.3 * t))(t)
+
+    slopes = 0.42, 2 * 0.3 * 0.7 / 0.05 - 5.5 * 0.49 / 0.05**2
+    assert fg.grad(curve)(0.0) == pytest.approx(sum(slopes), rel=1e-13)
+    assert fg.jvp(curve, (0.0,), (1.0,))[1] == pytest.approx(sum(slopes), rel=1e-13)
+    v = fg.var("v", (2,))
+    masked = v
+    for k in range(count):
+        masked = mask(v > 0.1 * k, masked)
+    (product,) = simplify_all([masked * (1 / v)], mode="derivative")
+    np.testing.assert_array_equal(product(v=np.array([0.0, 2.0])), [0.0, 1.0])
+    masks = [e for e in subexpressions(product) if e.op is mask]
+    assert len(masks) == min(count, 4)
 
 
 def test_what_takes_all_entries_in_order_is_no_operation():

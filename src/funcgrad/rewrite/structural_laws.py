@@ -122,6 +122,25 @@ def _mask_of_entries(expr: Expr) -> Expr | None:
     return selection.mask(x.args[0], expr.op(x.args[1], **dict(expr.params)))  # type: ignore[no-any-return]
 
 
+_SEPARATE_MASKS = 4
+"""More nested masks become so many: a long loop does not move all of them at each operation."""
+
+
+def _scaled_masks(expr: Expr) -> Expr | None:
+    """mask(p, mask(q, x))*y = mask(p, mask(q, x*y)), for all nested masks at once, and x/y likewise."""
+    first = _is(expr.args[0], selection.mask)
+    if not first and _is(expr, arithmetic.divide):
+        return None
+    conditions, inside = _conditions_and_inside(expr.args[0 if first else 1])
+    last = _SEPARATE_MASKS - 1
+    if len(conditions) > _SEPARATE_MASKS:
+        conditions[last:] = [reduce(logic.logical_and, conditions[last:])]
+    found = expr.op(*((inside, expr.args[1]) if first else (expr.args[0], inside)))
+    for p in reversed(conditions):
+        found = selection.mask(p, found)
+    return found  # type: ignore[no-any-return]
+
+
 def _masked_sum(expr: Expr) -> Expr | None:
     """sum(mask(p, x)) = mask(any(p), sum(mask(p, x))): a sum without selected entries is zero."""
     (x,) = expr.args
@@ -187,12 +206,16 @@ def _opposite_masks(expr: Expr) -> Expr | None:
 
 
 def _conditions(expr: Expr) -> list[Expr]:
-    """Those of nested masks, from the outermost to the innermost."""
+    return _conditions_and_inside(expr)[0]
+
+
+def _conditions_and_inside(expr: Expr) -> tuple[list[Expr], Expr]:
+    """The conditions of nested masks, from the outermost to the innermost, and what they mask."""
     found = []
     while _is(expr, selection.mask):
         found.append(expr.args[0])
         expr = expr.args[1]
-    return found
+    return found, expr
 
 
 def _unmasked(expr: Expr, condition: Expr) -> Expr:
@@ -329,6 +352,7 @@ _SLOPE_OF_A_SIDE = StructuralLaw(
 )
 _SUMS_BELOW = (arithmetic.add, arithmetic.subtract, exponential.expm1)
 _LOGICAL = (StructuralLaw(_logical_cases),)
+_SCALED = StructuralLaw(_scaled_masks, (Over(selection.mask, (selection.mask,)),), _NUMBERS)
 STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     "reshape": (
         *_MOVES,
@@ -388,6 +412,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         ),
     ),
     "multiply": (
+        _SCALED,
         _OF_CHOSEN,
         _SCATTERED,
         _CLEARED,
@@ -430,6 +455,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         StructuralLaw(f"{_STABLE_FORMS}:log_softmax", _EXPONENTIALS, _STABLE),
     ),
     "divide": (
+        _SCALED,
         StructuralLaw(f"{_STABLE_FORMS}:softmax", _EXPONENTIALS, _STABLE),
         StructuralLaw(
             "funcgrad.rewrite.exponential_quotients:stable_quotient", _SUMS_BELOW, _STABLE
