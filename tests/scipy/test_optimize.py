@@ -1290,11 +1290,51 @@ BESIDE_CONDITIONS = {
         ),
         lambda a: np.stack([(a + 1) / 2, (a - 1) / 2]),
     ),
+    "equations": (
+        lambda a: scipy.optimize.fmin_slsqp(
+            lambda x, b: (x[0] - b) ** 2 + (x[1] - 1) ** 2,
+            [0.0, 0.1],
+            [lambda x, b: b - x[0] - x[1]],
+            args=(a,),
+            iprint=0,
+        ),
+        lambda a: np.stack([a - 0.5, 0.5]),
+    ),
+    "a vector of equations": (
+        lambda a: scipy.optimize.fmin_slsqp(
+            lambda x: (x[0] - 2) ** 2 + (x[1] - 1) ** 2,
+            [0.0, 0.1],
+            f_eqcons=lambda x: np.stack([a - x[0] - x[1]]),
+            iprint=0,
+            full_output=True,
+        )[0],
+        lambda a: np.stack([(a + 1) / 2, (a - 1) / 2]),
+    ),
+    "inequalities and bounds": (
+        lambda a: scipy.optimize.fmin_slsqp(
+            lambda x, b: (x[0] - b) ** 2 + (x[1] - 1) ** 2,
+            [0.0, 0.1],
+            ieqcons=[lambda x, b: b - x[0] - x[1], lambda x, b: x[0] + 5],
+            bounds=[(-4, 0.25), (-4, 4)],
+            args=(a,),
+            iprint=0,
+        ),
+        lambda a: np.stack([0.25 + 0 * a, a - 0.25]),
+    ),
+    "a vector of inequalities": (
+        lambda a: scipy.optimize.fmin_slsqp(
+            lambda x: (x[0] - 2) ** 2 + (x[1] - 1) ** 2,
+            [0.0, 0.1],
+            f_ieqcons=lambda x: np.stack([a - x[0] - x[1], x[0] + 5]),
+            iprint=0,
+        ),
+        lambda a: np.stack([(a + 1) / 2, (a - 1) / 2]),
+    ),
 }
 
 
 @pytest.mark.parametrize("case", BESIDE_CONDITIONS)
-def test_minima_of_fmin_cobyla_move_with_their_conditions(case):
+def test_minima_of_legacy_functions_move_with_their_conditions(case):
     solve, exact = BESIDE_CONDITIONS[case]
     value, slope = fg.jvp(solve, (1.2,), (1.0,))
     np.testing.assert_allclose(value, exact(1.2), rtol=1e-12)

@@ -232,10 +232,6 @@ def test_least_squares_without_a_single_solution_stay_in_their_bounds():
             lambda a: scipy.optimize.brute(wavy, BOX, (a,), full_output=True)[1],
             "brute: full_output=True",
         ),
-        (
-            lambda a: scipy.optimize.fmin_slsqp(wavy, [0.0], [lambda v, a: v], args=(a,))[0],
-            "fmin_slsqp: eqcons",
-        ),
     ],
 )
 def test_what_is_refused(f, message):

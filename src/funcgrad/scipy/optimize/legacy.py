@@ -53,26 +53,33 @@ def _minimum_in_box(name: str) -> Callable[[_Solver, Any, _Given], Any]:
     """A minimum in bounds, as `fmin_l_bfgs_b` and its like return it."""
 
     def solve(f: _Solver, args: object, given: _Given) -> Any:
-        constrained = ("eqcons", "f_eqcons", "ieqcons", "f_ieqcons")
-        refuse(name, **{key: given.get(key) or None for key in constrained})
         both = name != "fmin_slsqp" and given.get("fprime") is None and not given.get("approx_grad")
         method = name.removeprefix("fmin_").replace("_", "-").upper()
         bounds = given.get("bounds")
         if isinstance(bounds, tuple | list) and not bounds:
             bounds = None
-        found = minimize(f, _start(name, given), args, method, jac=both or None, bounds=bounds)
+        start, conditions = _start(name, given), _conditions(given, args)
+        found = minimize(
+            f, start, args, method, jac=both or None, bounds=bounds, constraints=conditions
+        )
         if name == "fmin_l_bfgs_b":
             return found.x, found.fun, {"task": "CONVERGENCE", "warnflag": 0}
-        return (found.x, 0, 1) if name == "fmin_tnc" else found.x
+        return (found.x, 0, 1) if name == "fmin_tnc" else _outputs(name, found, given)
 
     return solve
 
 
 def _conditions(given: _Given, args: Any) -> list[dict[str, Any]]:
-    """The conditions of `fmin_cobyla`, as `minimize` takes them; none of other functions."""
-    cons, extra = given.get("cons", ()), given.get("consargs")
-    shared = {"type": "ineq", "args": args if extra is None else tuple_of(extra)}
-    return [shared | {"fun": one} for one in ([cons] if callable(cons) else cons)]
+    """Those of `fmin_cobyla` and `fmin_slsqp`, as `minimize` takes them; none of other functions."""
+    extra = given.get("consargs")
+    shared = args if extra is None else tuple_of(extra)
+    found: list[dict[str, Any]] = []
+    for kind, name in (("ineq", "cons"), ("eq", "eqcons"), ("ineq", "ieqcons")):
+        joint = given.get(f"f_{name}")  # in the place of the list
+        given_ones = given.get(name, ()) if joint is None else joint
+        listed = [given_ones] if callable(given_ones) else given_ones
+        found += [{"type": kind, "fun": one, "args": shared} for one in listed]
+    return found
 
 
 def _minimum_beside_conditions(f: _Solver, args: object, given: _Given) -> Any:
@@ -128,6 +135,7 @@ _COUNTS = {
     **dict.fromkeys(("fmin", "fmin_cg"), (np.nan, np.nan, 0)),
     **{"fmin_ncg": (np.nan, np.nan, np.nan, 0), "brent": (np.nan, np.nan)},
     **{"fminbound": (0, np.nan), "golden": (np.nan,)},
+    "fmin_slsqp": (np.nan, 0, "Optimization terminated successfully"),
 }
 """The counts and flags that ``full_output`` adds to the minimum and its value."""
 _ADVICE = {
