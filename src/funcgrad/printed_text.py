@@ -59,7 +59,8 @@ def colored(text: str) -> str:
 
 
 class PrintedText(str):
-    """A `str` whose repr is the text, so that a prompt, a notebook and a doctest show its lines.
+    """A `str` whose repr is the text, so that a prompt, a notebook and a doctest show its lines, and a
+    container has it without quotes.
 
     >>> PrintedText("two\\nlines")
     two

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 from funcgrad.expr import Expr, as_expression, assemble_node, by_key, rebuild, subexpressions
 from funcgrad.fold import folded, folded_by_key
 from funcgrad.graph import (
-    CONSTANT,
     INPUT,
     Key,
     broadcast_shapes,
@@ -143,32 +142,13 @@ def operands(expr: Expr) -> tuple[Expr, ...]:
     return expr.args
 
 
-def let(
-    nodes: list[Expr],
-    write: Callable[[Expr, list[Written]], Written],
-    names: Iterator[str],
-    parents: Callable[[Expr], tuple[Expr, ...]],
-    *,
-    atom: int,
-    longest: int,
-    name: Callable[[str], str] = str,
-    transparent: Callable[[Expr], bool] = lambda e: False,
-) -> tuple[list[tuple[str, str]], Written]:
-    """Named parts as pairs (name, text), in order, and what is written of the root.
-
-    ``parents`` gives the operands as they are written; what none of them leads to is not written.
-    """
-    rules = Rules(write, names, parents, atom, longest, name, transparent)
-    lines, (root,) = let_all([nodes[-1]], {}, rules)
-    return lines, root
-
-
 class Rules(NamedTuple):
-    """How the parts of formulas are written, and which of them get names: see `let`."""
+    """How the parts of formulas are written, and which of them get names: see `let_all`."""
 
     write: Callable[[Expr, list[Written]], Written]
     names: Iterator[str]
     parents: Callable[[Expr], tuple[Expr, ...]]
+    """The operands as they are written; what none of them leads to is not written."""
     atom: int
     longest: int
     name: Callable[[str], str] = str
@@ -194,7 +174,7 @@ def let_all(
     def step(e: Expr, parts: tuple[Written, ...]) -> Written:
         piece = rules.write(e, list(parts))
         shared = uses[e.key] > 1 and piece.binding < rules.atom and not rules.repeated(piece)
-        long = len(piece.text) > rules.longest and e.op not in (INPUT, CONSTANT)
+        long = len(piece.text) > rules.longest and bool(e.args)
         if (shared or (long and e.key not in tops)) and not rules.transparent(e):
             fresh = rules.labeled.get(e.key) or next(rules.names)
             lines.append((fresh, rules.line(piece)))

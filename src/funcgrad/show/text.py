@@ -7,7 +7,6 @@ digits that read back (`funcgrad.show.numbers`).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -15,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from funcgrad.control.closed_program import Body
-from funcgrad.expr import Expr, by_key
-from funcgrad.fold import folded_by_key
+from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.base.index_spec import index_text
 from funcgrad.ops.base.op import Op, astype, broadcast_to, leaf
 from funcgrad.ops.elementwise import arithmetic, selection
 from funcgrad.ops.indexing import scatter_op
+from funcgrad.printed_text import PrintedText
 from funcgrad.rewrite.reading import reading
 from funcgrad.show.constant_text import (
     as_array,
@@ -42,7 +41,7 @@ from funcgrad.show.functions import (
     part_names,
 )
 from funcgrad.show.implicit_casts import Operand, written_operands
-from funcgrad.show.naming import BLANK, without_depths
+from funcgrad.show.naming import BLANK, Rules, let_all, without_depths
 from funcgrad.show.written import (
     ATOM,
     CALL,
@@ -98,14 +97,7 @@ def text_of_tree(tree: object) -> str:
     flat = flatten(tree)
     exprs = flat.without(lambda leaf: not isinstance(leaf, Expr))
     lines, roots = let_forms(exprs.leaves)
-    return _let_text(lines, repr(exprs.rebuild([_Printed(root) for root in roots])))
-
-
-class _Printed(str):
-    """A text that stands for itself where a container prints it."""
-
-    __slots__ = ()
-    __repr__ = str.__str__
+    return _let_text(lines, repr(exprs.rebuild([PrintedText(root) for root in roots])))
 
 
 def _let_text(lines: list[tuple[str, str]], root: str) -> str:
@@ -174,8 +166,6 @@ def _let(
 
     A part that is used twice has a name if it has more than ``shortest`` characters: its label, or a letter.
     """
-    tops = [root.key for root in roots]
-    uses = Counter(tops)
     found: dict[Key, tuple[Operand, ...]] = {}
 
     def operands(e: Expr) -> tuple[Expr, ...]:
@@ -183,30 +173,30 @@ def _let(
             found[e.key] = written_operands(e)
         return tuple([operand.expr for operand in found[e.key]])
 
-    for e in by_key(*roots, operands=operands).values():
-        uses.update([arg.key for arg in operands(e)])
-    lines: list[tuple[str, str]] = []
     abbreviations: dict[str, list[Key]] = {}
 
-    def step(e: Expr, parts: tuple[Written, ...]) -> Written:
+    def piece(e: Expr, parts: list[Written]) -> Written:
         if e.op is CONSTANT:
             return told_apart(number_text(e.params[0][1].array), e.key, abbreviations)
         written = in_context(e, found[e.key], parts)
-        piece = stacked_text(e, written) or write(e, written, functions)
-        shared = uses[e.key] > 1 and piece.binding < ATOM and len(piece.text) > shortest
-        long = len(piece.text) > LONGEST_INLINE and bool(e.args) and e.key not in tops
-        if (shared or long) and not _transparent(e):
-            name = labeled.get(e.key) or next(names)
-            lines.append((name, piece.text))
-            piece = Written(name, ATOM)
-        return piece
+        return stacked_text(e, written) or write(e, written, functions)
 
-    written = folded_by_key(roots, step, dict(given), operands)
-    return lines, written
+    rules = Rules(
+        piece,
+        names,
+        operands,
+        ATOM,
+        LONGEST_INLINE,
+        transparent=_transparent,
+        labeled=labeled,
+        repeated=lambda part: len(part.text) <= shortest,
+    )
+    return let_all(roots, given, rules)
 
 
 def _transparent(expr: Expr) -> bool:
-    hidden = bool(getattr(expr.op, "hidden", False)) or is_plain_pick(expr)
+    """Whether a node is written at each use: a constant, a sign, and what adds nothing to its operand."""
+    hidden = expr.op is CONSTANT or bool(getattr(expr.op, "hidden", False)) or is_plain_pick(expr)
     if expr.op is broadcast_to or expr.op is astype:
         return False
     is_sign = expr.op is arithmetic.negative and expr.args[0].op is not arithmetic.negative

@@ -18,6 +18,7 @@ from funcgrad.expr import Expr, scalar
 from funcgrad.expr.branch_path import PATH
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.op import Op, differentiable, lift_fully, refuse_other_arrays
+from funcgrad.printed_text import PrintedText
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.source import type_error, warn
 from funcgrad.trace.float_subclass_trees import check_without_operators
@@ -465,14 +466,7 @@ def structure_of(tree: Tree) -> str:
     >>> structure_of(flatten({"a": [1.0, 2]}))
     "{'a': [float64, int64]}"
     """
-    return str(tree.rebuild([_Shown(lift_fully(leaf).type) for leaf in tree.leaves]))
-
-
-class _Shown(str):
-    """A text that is printed without quotes in a container."""
-
-    __slots__ = ()
-    __repr__ = str.__str__
+    return str(tree.rebuild([PrintedText(lift_fully(leaf).type) for leaf in tree.leaves]))
 
 
 def seed_leaves(values: Sequence[Any]) -> list[Expr]:

@@ -96,17 +96,12 @@ def _factor(part: Written) -> str:
 def _matrix_product(expr: Expr, parts: list[Written]) -> Written:
     # A product of matrices is read from the left; a vector on the left is a row.
     x, y = expr.args
-    if x.ndim == 1 and not _is_row(x):
+    if x.ndim == 1 and not (x.op.name == "matmul" and x.args[0].ndim == 1):
         left = rf"{latex_parenthesized(parts[0], CALL)}^{{\top}}"
     else:
         left = latex_parenthesized(parts[0], PRODUCT if x.op is expr.op else UNARY)
     right = latex_parenthesized(parts[1], PRODUCT if y.op is expr.op and x.ndim == 1 else UNARY + 1)
     return Written(rf"{left} \, {right}", PRODUCT)
-
-
-def _is_row(x: Expr) -> bool:
-    """Whether a vector is written as a row, as v @ A is."""
-    return x.op.name == "matmul" and x.args[0].ndim == 1
 
 
 def _outer(expr: Expr, parts: list[Written]) -> Written:

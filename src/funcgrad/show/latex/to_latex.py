@@ -125,7 +125,7 @@ def to_latex(f: Callable[..., Any] | Expr, /, *args: Any) -> PrintedText:
         part_names([expr]),
         _is_short if is_derived else lambda piece: False,
     )
-    rows = _blank_row(left_out)
+    rows = [rf"{identifier(BLANK)} &= \text{{{left_out}}}"] if left_out else []
     rows += [row for item in items for row in _definition(item.body, shown, rules)]
     lines, (root,) = let_all([expr], {}, rules)
     rows += [f"{identifier(name)} &= {body}" for name, body in lines]
@@ -135,10 +135,6 @@ def to_latex(f: Callable[..., Any] | Expr, /, *args: Any) -> PrintedText:
     rows[0] = rf"\text{{let }} {rows[0]}"
     rows.append(rf"\text{{in }}\phantom{{a}} &\phantom{{{{}}={{}}}} {root.text}")
     return PrintedText("\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}")
-
-
-def _blank_row(left_out: str) -> list[str]:
-    return [rf"{identifier(BLANK)} &= \text{{{left_out}}}"] if left_out else []
 
 
 def _right_side(part: Written) -> str:

@@ -12,10 +12,10 @@ import numpy as np
 from funcgrad.compiler.python.scalar_ops import scalar_template, use_of
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
-from funcgrad.ops.base.op import Infix, Op
+from funcgrad.ops.base.op import Op
 from funcgrad.ops.elementwise.arithmetic import negative
 from funcgrad.show.naming import array_of
-from funcgrad.show.python.python_numpy import IDENTITIES, INFIX, unknown
+from funcgrad.show.python.python_numpy import IDENTITIES, INFIX, unknown, written_between
 from funcgrad.show.written import ATOM, UNARY, Written, parenthesized
 from funcgrad.source import value_error
 from funcgrad.typing import Array
@@ -34,25 +34,14 @@ def math_writer(names: Mapping[str, str]) -> Callable[[Expr, list[Written]], Wri
             return parts[0]
         if operation is negative:
             return Written("-" + parenthesized(parts[0], UNARY), UNARY)
-        if operation.infix and _is_plain_infix(operation.infix, expr):
-            symbol, binding = operation.infix
-            outer = binding + 1 if binding <= 5 else binding
-            spaced = symbol if symbol in ("*", "/") else f" {symbol} "
-            return Written(
-                f"{parenthesized(parts[0], outer)}{spaced}{parenthesized(parts[1], binding + 1)}",
-                binding,
-            )
+        if operation.infix and operation.infix.symbol in INFIX and expr.args[0].dtype.kind == "f":
+            return written_between(operation.infix, *parts)
         template = scalar_template(operation, use_of(expr))
         if template is None:
             raise unknown(operation.name, "math")
         return Written(_filled(template, parts), ATOM - 1)
 
     return write
-
-
-def _is_plain_infix(infix: Infix, expr: Expr) -> bool:
-    """Whether Python's operator does to numbers, or to truth values, what NumPy's does."""
-    return infix.symbol in INFIX and expr.args[0].dtype.kind == "f"
 
 
 def _filled(template: str, parts: list[Written]) -> str:

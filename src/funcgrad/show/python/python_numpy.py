@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT
-from funcgrad.ops.base.op import columns_of
+from funcgrad.ops.base.op import Infix, columns_of
 from funcgrad.ops.tuples import pick_op
 from funcgrad.rewrite.decompose import decomposed
 from funcgrad.show.functions import is_tuple
@@ -97,12 +97,14 @@ def _unwritten(expr: Expr) -> ValueError:
     return unknown(params["problem"].who if "problem" in params else expr.op.name, "NumPy")
 
 
-def _numpy_infix(infix: Sequence[Any], args: tuple[Expr, ...], parts: list[Written]) -> Written:
+def _numpy_infix(infix: Infix, args: tuple[Expr, ...], parts: list[Written]) -> Written:
+    given = zip(args, reversed(args), parts, strict=True)
+    return written_between(infix, *[_weak(arg, other) or part for arg, other, part in given])
+
+
+def written_between(infix: Infix, left: Written, right: Written) -> Written:
+    """Two operands with their operator between them."""
     symbol, binding = infix
-    left, right = [
-        _weak(arg, other) or part
-        for arg, other, part in zip(args, reversed(args), parts, strict=True)
-    ]
     # Comparisons do not associate: a < b < c is another thing in Python.
     outer = binding + 1 if binding <= 5 else binding
     spaced = symbol if symbol in ("*", "/") else f" {symbol} "

@@ -6,6 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from funcgrad.printed_text import PrintedText
 from funcgrad.source import position, warn
 from funcgrad.trace.pytree import flatten_with_static
 from funcgrad.transforms.jit.guard_tree import Question, TraceNode
@@ -18,13 +19,6 @@ _EXACT = frozenset(
     {"bool", "int", "index", "floor", "ceil", "trunc", "is_integer", "bit_length", "bit_count"}
 )
 _READINGS = {"itself": "what is in", "item": "item() of", "index": "an index by"}
-
-
-class _Unquoted(str):
-    """Text that stands as it is in the repr of what holds it."""
-
-    __slots__ = ()
-    __repr__ = str.__str__
 
 
 class RetraceLog:
@@ -96,7 +90,7 @@ class RetraceLog:
 
 def _written(kinds: Sequence[Any], arguments: tuple[Any, dict[str, Any]]) -> list[str]:
     """Arguments as they are written in a call, with types in the place of values."""
-    texts = [_Unquoted(kind_text(kind)) for kind in kinds]
+    texts = [PrintedText(kind_text(kind)) for kind in kinds]
     try:
         args, named = flatten_with_static(arguments).rebuild(texts)
         return [*map(repr, args), *[f"{name}={value!r}" for name, value in named.items()]]
