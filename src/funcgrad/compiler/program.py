@@ -69,18 +69,6 @@ class Program:
     [np.float64(10.0)]
     """
 
-    __slots__ = (
-        "_compiled",
-        "_given",
-        "_interpreted",
-        "_roots",
-        "_runs",
-        "_source_dtypes",
-        "_steps",
-        "dependence",
-        "inputs",
-    )
-
     def __init__(self, given: Sequence[Expr] | Flat, inputs: Sequence[Expr]) -> None:
         self.inputs = tuple(inputs)
         self._given = given if isinstance(given, Flat) else tuple(given)

@@ -59,11 +59,7 @@ class StackPool:
             x if usable and x.shape == shape else np.empty(shape, type.dtype)
             for x, usable, shape, type in zip(held, free, shapes, self._types, strict=True)
         ]
-        large = [x if _is_large(x) else None for x in made]
+        large = [x if math.prod(x.shape) * x.itemsize >= _LARGE else None for x in made]
         if 0 < sum([x.nbytes for x in large if x is not None]) <= _HELD and not self._held:
             self._held.append(large)
         return made
-
-
-def _is_large(x: Any) -> bool:
-    return bool(math.prod(x.shape) * x.itemsize >= _LARGE)

@@ -80,19 +80,6 @@ class DeferredCode:
     It has run in NumPy, or ``fallback``, for ``patience`` times as long as compiling takes by then.
     """
 
-    __slots__ = (
-        "_arrays",
-        "_code",
-        "_fallback",
-        "_finished",
-        "_lock",
-        "_ran",
-        "_worth",
-        "_write",
-        "has_gaps",
-        "reason",
-    )
-
     def __init__(
         self,
         write: Callable[[], tuple[str, LLVMWriter]],

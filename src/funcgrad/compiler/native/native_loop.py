@@ -39,19 +39,6 @@ If it enters the loop later, two more: the first iteration that it runs, and the
 class NativeLoop:
     """A loop as machine code, later."""
 
-    __slots__ = (
-        "_chunk",
-        "_first",
-        "_flat",
-        "_iteration",
-        "_layout",
-        "_outputs",
-        "_pool",
-        "_spec",
-        "_test",
-        "later",
-    )
-
     def __init__(
         self, flat: Flat, test: Flat | None, spec: LoopSpec, at_once: bool = False
     ) -> None:

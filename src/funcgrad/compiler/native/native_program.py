@@ -36,18 +36,6 @@ class NativeProgram:
     NumPy runs the steps of ``flat``; ``steps`` gives those of the machine code, which may be others.
     """
 
-    __slots__ = (
-        "_call",
-        "_cost",
-        "_flat",
-        "_given",
-        "_made",
-        "_steps",
-        "gain",
-        "in_parts",
-        "later",
-    )
-
     def __init__(
         self, flat: Flat, at_once: bool = False, steps: Callable[[], Flat] | None = None
     ) -> None:

@@ -259,10 +259,6 @@ class _Mining:
             self._write(loop, rows)
         return folded(self.roots, rebuild, self.found)
 
-    def _of_all_rows(self, expr: Expr) -> Expr:
-        """A value of the new program that is there before a loop."""
-        return folded([expr], rebuild, self.found)[0]
-
     def _row_sums(self, members: Sequence[Expr]) -> Iterator[Expr]:
         """The sums over all rows of what a loop computes."""
         own = {id(e) for e in members}
@@ -302,7 +298,7 @@ class _Mining:
                 if id(arg) not in known:
                     shape = (rows, *arg.shape[1:]) if sliced else arg.shape
                     name = symbol(f"i{len(sequences) + len(fixed)}", ArrayType(shape, arg.dtype))
-                    operand: Any = self._of_all_rows(arg)
+                    operand: Any = folded([arg], rebuild, self.found)[0]
                     known[id(arg)] = _rows_last(name) if sliced else name
                     if sliced:
                         sequences.append((name, np.reshape(operand, (blocks, *shape))))
