@@ -27,7 +27,6 @@ NEVER_REDIRECTED = PLAIN_DATA - {np.ndarray, list, tuple, dict, set, frozenset}
 
 _ABSENT = object()
 _ABSENTS = repeat(_ABSENT)
-_BUILTIN = object()
 _KEPT = (
     *(ModuleType, FunctionType, type, BuiltinFunctionType, np.ufunc, type(np.sum)),
     _lru_cache_wrapper,
