@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import funcgrad as fg
 from funcgrad.algebras import Interval, bounds, precise
-from funcgrad.algebras.interval_arithmetic import has_interval
+from funcgrad.algebras.interval import has_interval
 from funcgrad.ops.numpy.dispatch import all_ops
 from tests.default_slice import examples, one_in
 from tests.ops.samples import REAL_SAMPLES

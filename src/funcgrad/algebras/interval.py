@@ -7,17 +7,24 @@ whatever the program's dtypes. Where an operation is undefined on a part of its 
 [-1, 4]) that part is left out; where on all of it, the bounds are NaN.
 
 A variable that stands twice varies twice, so bounds are seldom the tightest. The rule of
-each operation is the column ``interval`` of its record: see `funcgrad.algebras.interval_arithmetic`.
+each operation is the column ``interval`` of its record, which refers to `LIBRARY`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from funcgrad.algebras import (
+    interval_arrays,
+    interval_booleans,
+    interval_functions,
+    outward_rounding,
+)
 from funcgrad.algebras.arguments_of import (
     check_inputs,
     check_names,
@@ -25,17 +32,30 @@ from funcgrad.algebras.arguments_of import (
     shown_value,
     without_dict,
 )
-from funcgrad.algebras.interval_arithmetic import enclose, has_interval
 from funcgrad.algebras.outward_rounding import Bounds
 from funcgrad.expr import Expr, const, present, var
 from funcgrad.fold import Algebra, fold
 from funcgrad.graph import ArrayType, Node
+from funcgrad.ops.base.columns import in_library
+from funcgrad.ops.base.op import Op
+from funcgrad.ops.elementwise.arithmetic import multiply, square
+from funcgrad.ops.shape import concatenate_op
 from funcgrad.rewrite.decompose import decomposed
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.source import type_error, value_error
 from funcgrad.trace.derive import closed
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import Tree, flatten
+
+LIBRARY = SimpleNamespace(
+    **{
+        name: value
+        for module in (outward_rounding, interval_booleans, interval_functions, interval_arrays)
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+    }
+)
+"""The functions of intervals, by name."""
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
@@ -265,13 +285,27 @@ def _constant(node: Node) -> Bounds:
 def _enclose(node: Node, parents: tuple[Bounds, ...]) -> Bounds:
     """What an operation makes of intervals."""
     _check_real(node.type, node.op.name)
-    found = enclose(node, parents)
-    if found is None:
-        raise type_error(
-            f"bounds: expected operations that have an interval rule, but {node.op.name!r} has none; "
-            f"bound its operands, or write it with others",
-        )
-    return found
+    op: Op = node.op  # type: ignore[assignment]
+    # x*x is one x, twice.
+    if op is multiply and node.parents[0] == node.parents[1]:
+        op, parents = square, parents[:1]
+    params = dict(node.params)
+    row = in_library(op.columns.interval, LIBRARY, node.type.dtype.kind)
+    if row is not None:
+        found: Bounds = row(*parents, **params)
+        return found
+    if op.moves or op is concatenate_op:
+        lo, hi = (op.run(*[x[i] for x in parents], **params) for i in (0, 1))
+        return lo, hi
+    raise type_error(
+        f"bounds: expected operations that have an interval rule, but {node.op.name!r} has none; "
+        f"bound its operands, or write it with others",
+    )
+
+
+def has_interval(op: Op) -> bool:
+    """Whether an operation encloses its values without its decomposition."""
+    return op.columns.interval is not None or op.moves or op is concatenate_op
 
 
 def _check_real(type: ArrayType, what: str) -> None:

@@ -128,7 +128,7 @@ class Columns(NamedTuple):
     mpmath: LibraryRow | None = None
     """On numbers of mpmath's; of an operation that is not elementwise, on object arrays of them."""
     interval: LibraryRow | None = None
-    """On pairs (lo, hi) of arrays; the library is `funcgrad.algebras.interval_arithmetic`."""
+    """On pairs (lo, hi) of arrays; the library is `funcgrad.algebras.interval.LIBRARY`."""
     sympy: LibraryRow | None = None
     latex: LatexRow | None = None
     in_words: str = ""
