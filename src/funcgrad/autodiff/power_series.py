@@ -14,8 +14,9 @@ tangent, is a convolution. The quotient alone has a line of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import product
+from operator import add
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from funcgrad.expr import Expr, assemble_node, rebuild, subexpressions, var
@@ -90,9 +91,7 @@ def rule_of(
         flow = edge(value, *operands, **dict(params)).apply(v)
         terms.append(zeros_like(value) if flow is None else fit(flow, type))
     fixed = {value.key, *[operands[i].key for i in varying]}
-    total = terms[0]
-    for term in terms[1:]:
-        total = total + term
+    total = reduce(add, terms)
     kind: SeriesKind = "general"
     if not any(part.key in fixed for part in subexpressions(*terms)):
         kind = "linear"

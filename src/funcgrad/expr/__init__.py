@@ -168,27 +168,10 @@ class Expr(Operators, Questions, ArrayAttributes, OtherLibraries, ExprBase):
 
     def __eq__(self, other: object) -> Any:
         # A map compares its keys with the one that is looked up: this lets it be an Expr.
-        if isinstance(other, Key):
-            return self.key == other
-        # A class is equal to no number; `inspect`, by which Tab completes names, compares values with it.
-        if other is None or isinstance(other, str | bytes | type):
-            return False
-        if _cannot_be_equal(self, other):
-            return False
-        if _is_no_operand(self, other) or leaves_to_number(self, other, "equal"):
-            return NotImplemented
-        return _compared("equal", self, other)
+        return self.key == other if isinstance(other, Key) else _equality("equal", self, other)
 
     def __ne__(self, other: object) -> Any:
-        if isinstance(other, Key):
-            return self.key != other
-        if other is None or isinstance(other, str | bytes | type):
-            return True
-        if _cannot_be_equal(self, other):
-            return True
-        if _is_no_operand(self, other) or leaves_to_number(self, other, "not_equal"):
-            return NotImplemented
-        return _compared("not_equal", self, other)
+        return self.key != other if isinstance(other, Key) else _equality("not_equal", self, other)
 
     def __copy__(self) -> Expr:
         return self
@@ -236,6 +219,16 @@ class Expr(Operators, Questions, ArrayAttributes, OtherLibraries, ExprBase):
     def _repr_latex_(self) -> str:
         latex: str = functions["latex"](self)
         return latex
+
+
+def _equality(name: str, x: Expr, other: object) -> Any:
+    """Whether a value is equal to another one, or, by another ``name``, not."""
+    # A class is equal to no number; `inspect`, by which Tab completes names, compares values with it.
+    if other is None or isinstance(other, str | bytes | type) or _cannot_be_equal(x, other):
+        return name != "equal"
+    if _is_no_operand(x, other) or leaves_to_number(x, other, name):
+        return NotImplemented
+    return _compared(name, x, other)
 
 
 def _cannot_be_equal(x: Expr, other: object) -> bool:

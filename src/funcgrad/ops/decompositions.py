@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -49,7 +51,7 @@ from funcgrad.ops.reduced_resolvents import (
 from funcgrad.ops.solve import solve_op
 from funcgrad.ops.tuples import pick_op
 from funcgrad.source import value_error
-from funcgrad.typing import Array, ArrayLike
+from funcgrad.typing import Array
 
 
 def _part(z: object, index: int) -> Any:
@@ -64,20 +66,6 @@ def _on_diagonal(s: Array) -> Any:
 def _diagonal(x: Array) -> Any:
     """The diagonals of matrices, whose other entries may be NaN."""
     return np.sum(mask(eye_like(x) != 0, x), axis=-1)
-
-
-def _sum(terms: list[Any]) -> Any:
-    total = terms[0]
-    for term in terms[1:]:
-        total = total + term
-    return total
-
-
-def _multiplied(*factors: ArrayLike) -> Any:
-    product = factors[0]
-    for factor in factors[1:]:
-        product = np.matmul(product, factor)
-    return product
 
 
 # -- eigh ----------------------------------------------------------------------------------------
@@ -103,7 +91,7 @@ def _eigh_edge(z: Array, a: Array, *, triangle: str) -> LinearMap:
         if 1 in g.of:
             turned = resolved(mT(whole), w, left, v, g.of[1], split=None)
             terms.append(columns_product(turned, v))
-        return _sum(terms) if terms else None
+        return reduce(add, terms) if terms else None
 
     def folded(g: Parts) -> Any:
         back = backward(g)
@@ -203,7 +191,7 @@ def _svd_edge(z: Array, a: Array) -> LinearMap:
                 phase = determined_quotient(np.sum(determined_product(gz, both), axis=-2), twice)
                 row = as_row(1j * np.imag(phase))
                 terms.append(columns_product(determined_product(u_left, row), v))
-        return _sum(terms) if terms else None
+        return reduce(add, terms) if terms else None
 
     return Structural(forward, backward)
 
@@ -417,7 +405,7 @@ def _qr_edge(z: Array, a: Array) -> LinearMap:
             rest.append(np.matmul(g.of[1], mT(r)))
         if not rest:
             return None
-        gx = _sum(rest) - turn_back(_sum(rest))
+        gx = reduce(add, rest) - turn_back(reduce(add, rest))
         gy = np.matmul(mT(mH(q)), gx)
         return mT(solve_op(r, mT(gy + g.of[0] if 0 in g.of else gy)))
 

@@ -133,10 +133,6 @@ def _mp_norm(mp: FunctionLibrary, x: Array, axis: tuple[int, ...]) -> Any:
     return np.frompyfunc(mp.sqrt, 1, 1)(total)
 
 
-def _interval_extreme(ufunc: np.ufunc) -> Any:
-    return lambda iv, x, axis: (ufunc.reduce(x[0], axis=axis), ufunc.reduce(x[1], axis=axis))
-
-
 def _interval_logsumexp(iv: FunctionLibrary, x: Array, axis: tuple[int, ...]) -> Any:
     return iv.log_sum_exp(lambda end: _logsumexp_run(end, axis), x, axis)
 
@@ -226,7 +222,7 @@ def _extreme(name: str, ufunc: np.ufunc, machine: str) -> Op:
     columns = Columns(
         in_words=f"{name} routes",
         flops=reduced,
-        interval=_interval_extreme(ufunc),
+        interval=lambda iv, x, axis: (ufunc.reduce(x[0], axis=axis), ufunc.reduce(x[1], axis=axis)),
         latex=rf"\{name}",
         machine=machine,
         numpy=f"np.{name}({{0}}, axis={{axis}})",

@@ -6,6 +6,8 @@ A sum over the rows of x @ y is reassociated: 1^T (x @ y) = (1^T x) @ y.
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -421,12 +423,7 @@ def _slope(values: Expr, decomposition: Expr, chosen: tuple[int, int] | None) ->
             edge = expr.op.edge(k)
             if edge is not None:
                 terms.append(edge(expr, *expr.args, **dict(expr.params)).apply(slopes[k]))
-        if not terms:
-            return None
-        total = terms[0]
-        for term in terms[1:]:
-            total = total + term
-        return total
+        return reduce(add, terms) if terms else None
 
     def below(expr: Expr) -> tuple[Expr, ...]:
         known = _is_pick(expr, index, decomposition)

@@ -8,10 +8,12 @@ Equal up to rounding, wherever both are finite: ``x*y/x`` is ``y``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
+from functools import reduce
+from operator import mul
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -252,9 +254,9 @@ def product_of(term: Monomial, like: Expr) -> Expr:
         top.insert(0, _number(above, like))
     if below != 1:
         bottom.insert(0, _number(below, like))
-    found = _chain(np.multiply, top)
+    found = reduce(mul, top)
     if bottom:
-        found = found / _chain(np.multiply, bottom)
+        found = found / reduce(mul, bottom)
     return -found if number < 0 else found
 
 
@@ -327,13 +329,6 @@ def _number(value: float, like: Expr) -> Expr:
     if not np.isfinite(value_of(number)):
         raise OverflowError("a number of a product or a sum overflows")
     return broadcast_to(number, shape=like.shape) if like.shape else number
-
-
-def _chain(join: Callable[[Any, Any], Any], parts: Sequence[Expr]) -> Expr:
-    found = parts[0]
-    for part in parts[1:]:
-        found = join(found, part)
-    return found
 
 
 def _power(base: Expr, exponent: float) -> Expr:

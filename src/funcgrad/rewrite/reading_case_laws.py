@@ -34,6 +34,7 @@ from funcgrad.rewrite.monomials import (
     unbroadcast,
 )
 from funcgrad.rewrite.reading_array_laws import ReadingLaw, stacked_numbers
+from funcgrad.rewrite.reading_guard_laws import conjuncts
 from funcgrad.rewrite.reading_terms import multiplied_out
 
 
@@ -48,7 +49,7 @@ def _guarded(expr: Expr) -> Expr | None:
         return None
     numbers = None if unbroadcast(p).shape else stacked_numbers(_unmasked(value))
     parts = [value] if numbers is None else [x for x in numbers if value_of(x) != 0]
-    conditions = list(unnested(unbroadcast(p), _conjuncts))
+    conditions = list(unnested(unbroadcast(p), conjuncts))
     kept = [
         q
         for q in conditions
@@ -106,10 +107,6 @@ _BOTH = (logic.bitwise_and, logic.logical_and)
 
 
 _EITHER = (logic.bitwise_or, logic.logical_or)
-
-
-def _conjuncts(p: Expr) -> tuple[Expr, ...]:
-    return p.args if p.op in _BOTH else ()
 
 
 def _disjuncts(p: Expr) -> tuple[Expr, ...]:
@@ -219,7 +216,7 @@ _MOST_CONDITIONS = 8
 
 def _needed_conditions(expr: Expr) -> Expr | None:
     """p | q | p = p | q; p | (p & q) = p; p & (p | q) = p."""
-    inside, within = (_disjuncts, _conjuncts)[:: 1 if expr.op in _EITHER else -1]
+    inside, within = (_disjuncts, conjuncts)[:: 1 if expr.op in _EITHER else -1]
     parts = {part.key: part for part in unnested(expr, inside)}
     kept = [
         part

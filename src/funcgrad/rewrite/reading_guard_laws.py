@@ -154,10 +154,11 @@ def _entries(x: Expr) -> tuple[Expr, ...]:
 
 def _conditions(p: Expr) -> list[Expr]:
     """The conditions that hold together, each as it is before it is broadcast."""
-    return [unbroadcast(q) for q in unnested(unbroadcast(p), _conjuncts)]
+    return [unbroadcast(q) for q in unnested(unbroadcast(p), conjuncts)]
 
 
-def _conjuncts(p: Expr) -> tuple[Expr, ...]:
+def conjuncts(p: Expr) -> tuple[Expr, ...]:
+    """The two conditions that hold together; none of another condition."""
     return p.args if p.op in (logic.bitwise_and, logic.logical_and) else ()
 
 

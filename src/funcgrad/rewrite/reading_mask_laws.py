@@ -22,7 +22,7 @@ from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.monomials import scalars_apart
 from funcgrad.rewrite.reading_array_laws import MOST_ENTRIES, ReadingLaw
 from funcgrad.rewrite.reading_complex_laws import is_guarded
-from funcgrad.rewrite.reading_guard_laws import zeros_for
+from funcgrad.rewrite.reading_guard_laws import conjuncts, zeros_for
 
 
 def _zero_elsewhere(expr: Expr) -> Expr | None:
@@ -90,14 +90,9 @@ def _is_closed(x: Expr, conditions: list[Expr]) -> bool:
     while x.op is selection.mask:
         own.add(x.args[0].key)
         x = x.args[1]
-    return any([all([q.key in own for q in unnested(p, _conjuncts)]) for p in conditions])
+    return any([all([q.key in own for q in unnested(p, conjuncts)]) for p in conditions])
 
 
-def _conjuncts(p: Expr) -> tuple[Expr, ...]:
-    return p.args if p.op in _BOTH else ()
-
-
-_BOTH = (logic.bitwise_and, logic.logical_and)
 _SUMS = (arithmetic.add, arithmetic.subtract, arithmetic.negative)
 _MOVES = (
     indexing.scatter_op,

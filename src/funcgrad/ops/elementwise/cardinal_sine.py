@@ -59,12 +59,8 @@ def _near_zero(u: Array, order: int) -> Any:
 @cache
 def _coefficients(order: int) -> tuple[float, ...]:
     """Those of the series in u**2 (times u, of odd order), the last one first."""
-    powers = reversed(range(_first(order), order + min(20 + 4 * order, 40), 2))
+    powers = reversed(range(order + order % 2, order + min(20 + 4 * order, 40), 2))
     return tuple([(-1) ** (k // 2) / (k + 1) / _factorial(k - order) for k in powers])
-
-
-def _first(order: int) -> int:
-    return order + order % 2
 
 
 def _factorial(n: int) -> float:

@@ -25,16 +25,6 @@ def _routed(wins: Callable[..., Any], first: bool) -> Any:
     return edge
 
 
-def _with_nan(wins: np.ufunc) -> Any:
-    """`maximum` and `minimum` choose what is none, and so does their derivative."""
-    return lambda a, b: wins(a, b) | (a != a)
-
-
-def _over_nan(wins: np.ufunc) -> Any:
-    """`fmax` and `fmin` choose what is a number."""
-    return lambda a, b: wins(a, b) | np.isnan(b)
-
-
 def _extremum(ufunc: np.ufunc, wins: Callable[..., Any], **columns: Any) -> Op:
     return elementwise_from_edges(
         ufunc,
@@ -53,7 +43,7 @@ def _of_all(ufunc: np.ufunc, wins: np.ufunc, symbol: str, choose: Any, truth: st
     name = choose.__name__
     return _extremum(
         ufunc,
-        _with_nan(wins),
+        lambda a, b: wins(a, b) | (a != a),
         in_words=f"{name} routes",
         scalar={
             "f": f"({{0}} if {{0}} {symbol} {{1}} or {{0}} != {{0}} else {{1}})",
@@ -73,7 +63,7 @@ def _of_numbers(ufunc: np.ufunc, wins: np.ufunc, symbol: str, choose: Any, of_al
     """`fmax` or `fmin`: NaN only where both operands are."""
     return _extremum(
         ufunc,
-        _over_nan(wins),
+        lambda a, b: wins(a, b) | np.isnan(b),
         scalar=f"({{0}} if {{0}} {symbol}= {{1}} or {{1}} != {{1}} else {{1}})",
         mpmath=lambda mp, x, y: (
             y if mp.isnan(x) else x if mp.isnan(y) else choose(x, y, key=sort_key)

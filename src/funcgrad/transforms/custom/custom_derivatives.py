@@ -132,7 +132,7 @@ class _Custom:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         args = by_position(self._who, self.f, args, kwargs, self._taken_of(len(args)))
-        if not _traced(args):
+        if not _exprs(args):
             return self.f(*args)
         if self._rule is None:
             return run(self.f, args, {}, self._who)
@@ -210,10 +210,6 @@ def _each_traced(op: Callable[[Expr], Any], arg: Any) -> Any:
 
 def _as_argument(value: Expr) -> Any:
     return stop_gradient_unless(value, True)
-
-
-def _traced(args: Sequence[Any]) -> bool:
-    return bool(_exprs(args))
 
 
 def _exprs(args: Sequence[Any]) -> list[Expr]:
