@@ -1,4 +1,4 @@
-"""The values of constant expressions."""
+"""The values of constant expressions, and what a broadcast repeats."""
 
 from __future__ import annotations
 
@@ -9,9 +9,16 @@ from funcgrad.graph import CONSTANT
 from funcgrad.ops.base import op
 
 
+def unrepeated(expr: Expr) -> Expr:
+    """The value that a broadcast repeats; any other expression as it is."""
+    while expr.op is op.broadcast_to:
+        expr = expr.args[0]
+    return expr
+
+
 def value_of(expr: Expr) -> Any:
     """The scalar of a constant whose entries are equal, also if it is broadcast; else None."""
-    while expr.op is op.broadcast_to:
+    while expr.op is op.broadcast_to:  # (`unrepeated` without a call)
         expr = expr.args[0]
     if expr.op is not CONSTANT or expr.size != 1:
         return None

@@ -25,7 +25,7 @@ from funcgrad.ops.matrix_functions import hermitian_function_op, singular_functi
 from funcgrad.ops.singular_value_functions import singular_value_function_op, transported
 from funcgrad.ops.spectral_functions import spectral_function_op
 from funcgrad.ops.stores import index_add_op
-from funcgrad.rewrite.constant_values import value_of
+from funcgrad.rewrite.constant_values import unrepeated, value_of
 
 
 class _Kind(NamedTuple):
@@ -338,8 +338,7 @@ def _scale(inner: Expr, wanted: _Part, form: str) -> tuple[str, Expr | None] | N
     if inner.op in (arithmetic.multiply, arithmetic.determined_product):
         for known, factor in (inner.args, inner.args[::-1]):
             if _part(known) == wanted:
-                while factor.op is op.broadcast_to:
-                    factor = factor.args[0]
+                factor = unrepeated(factor)
                 *stack, m, n = known.shape
                 shaped = (*stack, 1, n) if form == "columns" else (*stack, m, 1)
                 if factor.size == 1 and factor.ndim <= len(shaped):

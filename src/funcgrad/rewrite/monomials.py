@@ -26,7 +26,7 @@ from funcgrad.ops.elementwise import arithmetic, exponential, magnitude, trigono
 from funcgrad.ops.indexing import getitem_op
 from funcgrad.ops.reduction import norm_op, sum_op
 from funcgrad.ops.shape import reshape_op
-from funcgrad.rewrite.constant_values import value_of
+from funcgrad.rewrite.constant_values import unrepeated, value_of
 from funcgrad.typing import Array
 
 _LARGEST_DENOMINATOR = 64
@@ -385,8 +385,7 @@ def adds_axes(inner: tuple[int, ...], outer: tuple[int, ...]) -> bool:
 
 def _rank(base: Expr) -> int:
     """The place of a factor: variables, then sums, then other functions."""
-    while base.op is broadcast_to:
-        base = base.args[0]
+    base = unrepeated(base)
     if base.op is INPUT or base.op is getitem_op:
         return 0
     return 1 if base.op in SUMS or base.op is arithmetic.power else 2

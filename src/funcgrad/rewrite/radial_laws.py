@@ -20,7 +20,7 @@ from funcgrad.ops import indexing, reduction, shape
 from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Elementwise, Op, columns_of
 from funcgrad.ops.elementwise import arithmetic, exponential, logic, selection, trigonometric
-from funcgrad.rewrite.constant_values import value_of
+from funcgrad.rewrite.constant_values import unrepeated, value_of
 from funcgrad.typing import Array
 
 _MOVES = (
@@ -88,9 +88,7 @@ def _continued(expr: Expr, radius: _Radius, needs_factor: bool) -> Expr | None:
 def _compared_size(condition: Expr) -> _Radius | None:
     """The norm or hypot that a condition says is not 0, or is not of some slices."""
     of_sum = condition.op is reduction.any_op
-    compared = condition.args[0] if of_sum else condition
-    while compared.op is op.broadcast_to:
-        compared = compared.args[0]
+    compared = unrepeated(condition.args[0] if of_sum else condition)
     if not _is_nonzero(compared):
         return None
     wide = compared.args[0]

@@ -21,12 +21,12 @@ from funcgrad.ops.base.index_spec import Spec, shape_of
 from funcgrad.ops.elementwise import arithmetic
 from funcgrad.ops.store_forwarding import constant_entry, forwarded, place_of
 from funcgrad.ops.stores import index_add_op, index_set_op
+from funcgrad.rewrite.constant_values import unrepeated
 
 
 def is_zero(expr: Expr) -> bool:
     """Whether an expression is zeros, as a constant that is repeated."""
-    while expr.op is op.broadcast_to:
-        expr = expr.args[0]
+    expr = unrepeated(expr)
     if expr.size != 1 or not hasattr(expr, "value") or expr.args:
         return False
     return expr.op.name == "constant" and not np.any(expr.value)

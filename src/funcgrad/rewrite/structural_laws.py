@@ -27,7 +27,7 @@ from funcgrad.ops.elementwise import (
 )
 from funcgrad.ops.stores import index_add_op, index_set_op
 from funcgrad.rewrite import scatter_laws, square_laws, store_laws
-from funcgrad.rewrite.constant_values import value_of
+from funcgrad.rewrite.constant_values import unrepeated, value_of
 from funcgrad.rewrite.laws import Holds
 
 
@@ -77,18 +77,12 @@ def _moved_mask(expr: Expr) -> Expr | None:
         return None
     p, inside = x.args
     rest, params = expr.args[1:], dict(expr.params)
-    if _is(expr, indexing.scatter_op) and not _through_broadcast(p).shape:
-        same = op.broadcast_to(_through_broadcast(p), shape=expr.shape)
+    if _is(expr, indexing.scatter_op) and not unrepeated(p).shape:
+        same = op.broadcast_to(unrepeated(p), shape=expr.shape)
         return selection.mask(same, expr.op(inside, *rest, **params))  # type: ignore[no-any-return]
     if _is(expr, indexing.scatter_op) and rest:
         return selection.mask(expr.op(p, *rest, **params), expr)  # type: ignore[no-any-return]
     return selection.mask(expr.op(p, *rest, **params), expr.op(inside, *rest, **params))  # type: ignore[no-any-return]
-
-
-def _through_broadcast(expr: Expr) -> Expr:
-    while _is(expr, op.broadcast_to):
-        expr = expr.args[0]
-    return expr
 
 
 def _joined_mask(expr: Expr) -> Expr | None:

@@ -15,8 +15,9 @@ from funcgrad.compiler.passes.body_subsumption import subsume_bodies
 from funcgrad.compiler.program import Program, lower
 from funcgrad.expr import Expr, by_key, concrete, const, result, subexpressions, symbol
 from funcgrad.graph import CONSTANT, INPUT, dependent
-from funcgrad.ops.base.op import broadcast_to, fit, leaf, lift_fully
+from funcgrad.ops.base.op import fit, leaf, lift_fully
 from funcgrad.ops.shape import zeros_like
+from funcgrad.rewrite.constant_values import unrepeated
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import type_error
@@ -119,7 +120,7 @@ def split_program(
     simple = simplify_all([exprs[i] for i in roots])
     seeds, made = builder(simple, inputs[:leaves])
     linear = simplify_all(made, mode="derivative")
-    residuals = _residuals(linear, seeds)
+    residuals = residuals_of(linear, seeds)
     names = [symbol(f"r{k}", item.type) for k, item in enumerate(residuals)]
     given = {item.key: name for item, name in zip(residuals, names, strict=True)}
     first = lower(subsume_bodies([*simple, *residuals]), inputs)
@@ -127,7 +128,7 @@ def split_program(
     return Split(first, second, len(seeds), (*simple, *linear))
 
 
-def _residuals(linear: Sequence[Expr], seeds: Sequence[Expr]) -> list[Expr]:
+def residuals_of(linear: Sequence[Expr], seeds: Sequence[Expr]) -> list[Expr]:
     """The operands, independent of the seeds, of nodes that depend on seeds."""
     exprs = by_key(*linear)
     late = dependent(exprs.values(), [seed.key for seed in seeds])
@@ -135,13 +136,6 @@ def _residuals(linear: Sequence[Expr], seeds: Sequence[Expr]) -> list[Expr]:
     taken = [unrepeated(arg) for key, e in exprs.items() if key in late for arg in e.args]
     found = {e.key: e for e in [*taken, *linear] if e.key not in late and e.op is not CONSTANT}
     return list(found.values())
-
-
-def unrepeated(expr: Expr) -> Expr:
-    """The value that a broadcast repeats; any other expression as it is."""
-    while expr.op is broadcast_to:
-        expr = expr.args[0]
-    return expr
 
 
 def _flows(roots: list[Expr], leaves: list[Expr]) -> tuple[list[Expr], list[Expr]]:

@@ -16,8 +16,8 @@ import numpy as np
 from funcgrad.autodiff.accumulate import gradients
 from funcgrad.autodiff.power_series import coefficients
 from funcgrad.compiler.program import Program, lower
-from funcgrad.expr import Expr, by_key, symbol, var
-from funcgrad.graph import CONSTANT, INPUT, dependent
+from funcgrad.expr import Expr, symbol, var
+from funcgrad.graph import INPUT
 from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.shape import broadcast_to, zeros_like
 from funcgrad.rewrite.simplify import simplify_all
@@ -30,7 +30,7 @@ from funcgrad.trace.pytree import flatten
 from funcgrad.trace.skeleton import Skeleton, SkeletonRow, instantiate, skeleton
 from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.grad import grad_named
-from funcgrad.transforms.linearize import unrepeated
+from funcgrad.transforms.linearize import residuals_of
 from funcgrad.transforms.sparse import coloring, edge_patterns
 from funcgrad.transforms.sparse.propagation import jacobian_pattern
 from funcgrad.transforms.transform_arguments import (
@@ -323,11 +323,7 @@ def _cotangents(roots: list[Expr], primals: list[Expr], seeds: list[Expr]) -> li
 
 
 def _split(inputs: list[Expr], seeds: list[Expr], outputs: list[Expr]) -> tuple[Program, Program]:
-    exprs = by_key(*outputs)
-    late = dependent(exprs.values(), [seed.key for seed in seeds])
-    # Lowering elides a broadcast where it stands.
-    taken = [unrepeated(arg) for key, e in exprs.items() if key in late for arg in e.args]
-    cut = {e.key: e for e in taken if e.key not in late and e.op not in (INPUT, CONSTANT)}
-    known = {key: symbol(f"k{i}", x.type) for i, (key, x) in enumerate(cut.items())}
+    cut = [expr for expr in residuals_of(outputs, seeds) if expr.op is not INPUT]
+    known = {expr.key: symbol(f"k{i}", expr.type) for i, expr in enumerate(cut)}
     rest = substitute_all(outputs, known)
-    return lower(list(cut.values()), inputs), lower(rest, [*inputs, *known.values(), *seeds])
+    return lower(cut, inputs), lower(rest, [*inputs, *known.values(), *seeds])
