@@ -82,22 +82,27 @@ EDGES += [1.79e308, -1.79e308, 0.3465735902799726, -0.3465735902799727, 0.346573
 
 
 @pytest.mark.parametrize(("name", "most"), [("exp", 1.1), ("expm1", 2.3)])
-def test_exponentials_are_as_exact_as_they_say(name, most):
+@pytest.mark.parametrize(("dtype", "ends"), [(np.float64, (-708, 709)), (np.float32, (-87, 88))])
+def test_exponentials_are_as_exact_as_they_say(name, most, dtype, ends):
     rng = np.random.default_rng(1)
-    x = np.concatenate([rng.uniform(-708, 709, 800), points()])
+    x = np.concatenate([rng.uniform(*ends, 800), points()]).astype(dtype)
     found = fg.jit(getattr(np, name), native=True)(x)
-    assert ulps(found, getattr(mp, name), x, np.float64) <= most
+    assert found.dtype == dtype
+    assert ulps(found, getattr(mp, name), x, dtype) <= most
 
 
-def test_subnormal_results_are_rounded_once():
-    x = np.linspace(-745.2, -708.0, 400)
+@pytest.mark.parametrize(
+    ("dtype", "ends"), [(np.float64, (-745.2, -708.0)), (np.float32, (-104.0, -87.3))]
+)
+def test_subnormal_results_are_rounded_once(dtype, ends):
+    x = np.linspace(*ends, 400, dtype=dtype)
     found = fg.jit(np.exp, native=True)(x)
     with mp.workdps(40):
         apart = [
             abs(mp.mpf(y) - mp.exp(mp.mpf(at)))
             for y, at in zip(found.tolist(), x.tolist(), strict=True)
         ]
-    unit = np.spacing(np.exp(x))
+    unit = np.spacing(np.exp(x.astype(float)).astype(dtype))
     assert float(max(a / mp.mpf(u) for a, u in zip(apart, unit.tolist(), strict=True))) <= 1.1
 
 
@@ -113,10 +118,11 @@ def test_special_values_of_exponentials(name, size):
     np.testing.assert_array_equal(np.signbit(found[~np.isnan(x)]), np.signbit(want[~np.isnan(x)]))
 
 
-def test_all_entries_have_the_same_bits():
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_all_entries_have_the_same_bits(dtype):
     """Also those that fill no vector."""
     for size in (5, 31, 67, 250):
-        found = fg.jit(np.exp, native=True)(np.full(size, 0.7071))
+        found = fg.jit(np.exp, native=True)(np.full(size, 0.7071, dtype))
         assert np.unique(found).size == 1
 
 
@@ -188,11 +194,11 @@ def test_functions_of_one_number(f):
 
 
 def test_loops_bound_by_latency_are_interleaved_if_few_entries_remain():
-    def hints(length):
+    def hints(length, kind="double"):
         w = LLVMWriter()
         with w.loops((length,)) as (at,):
-            x = template_value(w, "exp({0})", [real(1.0)])
-            w.store(x, "%y", "float64", at)
+            x = template_value(w, "exp({0})", [real(1.0, kind)])
+            w.store(x, "%y", "float64" if kind == "double" else "float32", at)
         return [text for text in w.defined.values() if "interleave" in text]
 
     assert "i32 4" in hints(1024)[0]
@@ -201,3 +207,5 @@ def test_loops_bound_by_latency_are_interleaved_if_few_entries_remain():
     assert "i32 2" in hints(48)[0]
     assert not hints(8)
     assert not hints(95)
+    assert "i32 2" in hints(32, "float")[0]
+    assert not hints(16, "float")

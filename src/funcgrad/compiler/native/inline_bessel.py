@@ -88,7 +88,7 @@ def _series(
     w: LLVMWriter, size: Number, near: Sequence[float], far: Sequence[float]
 ) -> tuple[Number, Number, Number]:
     """Whether the first series counts, the sum of the series that does, and the root of the size."""
-    w.latency_bound = True
+    w.chained = "double"
     test = w.compare("ole", size, real(_LIMIT))
     half = w.binary("fmul", size, real(0.5))
     y = w.select(test, half, w.binary("fdiv", real(32.0), size))

@@ -46,8 +46,10 @@ _SCALAR = {
     "!1": '!1 = !{!"llvm.loop.vectorize.enable", i1 false}',
 }
 """The metadata of these loops."""
-# The interleave counts of loops bound by latency, the preferred one first, and the numbers in a register.
-_INTERLEAVED, _WIDEST = (4, 2), 8
+# The interleave counts of loops bound by latency, the preferred one first.
+_INTERLEAVED = (4, 2)
+LANES = {"double": 8, "float": 16}
+"""The numbers in the widest register."""
 
 # Bytes of one buffer on the stack, and of all of them.
 _SMALL, _STACK = 4096, 65536
@@ -131,13 +133,22 @@ def literal_of(array: np.ndarray[Any, Any]) -> Number:
     return integer(value) if array.dtype.kind == "i" else real(value, REGISTER[array.dtype.name])
 
 
-def _interleaved(times: int) -> dict[str, str]:
-    """The metadata of a loop with this interleave count."""
-    own, count = f"!{10 * times}", f"!{10 * times + 1}"
-    return {
-        own: f"{own} = distinct !{{{own}, {count}}}",
+def _in_vectors(kind: str, times: int) -> dict[str, str]:
+    """The metadata of a loop on numbers of a type with this interleave count.
+
+    LLVM would take as many entries of `float` at once as those of `double` fill a register, if their sums
+    are of that type.
+    """
+    single = kind == "float"
+    own, count, width = [f"!{100 * single + 10 * times + k}" for k in range(3)]
+    both = f"{count}, {width}" if single else count
+    found = {
+        own: f"{own} = distinct !{{{own}, {both}}}",
         count: f'{count} = !{{!"llvm.loop.interleave.count", i32 {times}}}',
     }
+    if single:
+        found[width] = f'{width} = !{{!"llvm.loop.vectorize.width", i32 {LANES[kind]}}}'
+    return found
 
 
 class ArenaBuffer(NamedTuple):
@@ -177,8 +188,11 @@ class LLVMWriter:
         """Whether a loop over the entries of an array is written."""
         self.over_entries = False
         """Whether what is written next is in such a loop, of more than a few entries."""
-        self.latency_bound = False
-        """Whether an iteration of the loop that is written is a long chain of dependent instructions."""
+        self.chained: str | None = None
+        """The type of numbers of which an iteration of the loop that is written is a long chain.
+
+        Its instructions wait for each other. Of numbers of several types, the widest one.
+        """
         self.block = "entry"
         self._stacked = 0
         self._count = 0
@@ -398,7 +412,7 @@ class LLVMWriter:
         self.label(head)
         at, following = f"%{self.fresh('i')}", f"%{self.fresh('i')}"
         self.lines.append(f"  {at} = phi i64 [ 0, %{before} ], [ {following}, %{latch} ]")
-        self.latency_bound = False
+        self.chained = None
         yield Number("i64", at)
         self.jump(latch)
         self.label(latch)
@@ -406,7 +420,7 @@ class LLVMWriter:
         done = self.emit("i1", f"icmp eq i64 {following}, {count.text}")
         hints = self._hints(count, vectorized)
         self.defined |= hints
-        self.latency_bound = False
+        self.chained = None
         metadata = f", !llvm.loop {next(iter(hints))}" if hints else ""
         self.lines.append(f"  br i1 {done.text}, label %{end}, label %{head}{metadata}")
         self.label(end)
@@ -419,10 +433,12 @@ class LLVMWriter:
         """
         if not vectorized:
             return _SCALAR
-        length = count.literal if self.latency_bound and count.literal is not None else 0
+        if self.chained is None or count.literal is None:
+            return {}
+        length, lanes = count.literal, LANES[self.chained]
         for times in _INTERLEAVED:
-            if length >= times * _WIDEST and 16 * (length % (times * _WIDEST)) <= length:
-                return _interleaved(times)
+            if length >= times * lanes and 16 * (length % (times * lanes)) <= length:
+                return _in_vectors(self.chained, times)
         return {}
 
     @contextmanager

@@ -29,12 +29,16 @@ from funcgrad.compiler.native.llvm_writer import (
     truth_literal,
 )
 from funcgrad.compiler.native.scipy_exports import special_symbol
-from funcgrad.compiler.native.vector_functions import declarations, vector_functions
+from funcgrad.compiler.native.vector_functions import (
+    declarations,
+    in_single_precision,
+    vector_functions,
+)
 
 _LOW, _HIGH = -(2**63), 2**63 - 1
 
 INLINED = MappingProxyType({**EXPONENTIALS, **SERIES})
-"""Functions of a `float64` that are written out in loops over entries: by C's names, or by SciPy's."""
+"""Functions that are written out in loops over entries: by C's names, or by SciPy's."""
 
 _INSTRUCTIONS = ("sqrt", "copysign")
 """Functions that are one instruction, as are ``abs``, ``np_floor`` and so on: correctly rounded."""
@@ -297,13 +301,18 @@ class _Reader:
             return self.w.intrinsic(instruction, *args)
         if not (hasattr(math, name) or name in INLINED):
             raise UnsupportedError(name)
+        if name in EXPONENTIALS:
+            return EXPONENTIALS[name](self.w, args[0])
+        if self.w.over_entries and self.real == "float" and in_single_precision(name, len(args)):
+            self.w.declared.update(declarations(name, len(args), "float"))
+            return self.w.call(f"{name}f", "float", *args)
         wide = [x if x.type == "double" else self.w.cast("fpext", x, "double") for x in args]
         rounded = self.real != "double"
         power = literal_power(self.w, *wide, rounded=rounded) if name == "pow" else None
         if power is not None:
             found = power
-        elif name in INLINED:
-            found = INLINED[name](self.w, wide[0])
+        elif name in SERIES:
+            found = SERIES[name](self.w, wide[0])
         else:
             self.w.declared.update(declarations(name, len(wide)))
             found = self.w.call(name, "double", *wide)

@@ -3,7 +3,8 @@
 LLVM is told of them by an attribute of the function of one number, and calls them in the loops that it makes
 of vector instructions. Their results are at most 4 units in the last place from the exact ones, as glibc
 states (3.2 as measured), and C's own at infinities, NaN and signed zeros. Entries that fill no register go
-through C's function, so equal entries of an array may differ in the last place.
+through C's function, so equal entries of an array may differ in the last place. Functions that NumPy
+computes in single precision are called in it, on twice as many numbers at once.
 """
 
 from __future__ import annotations
@@ -20,8 +21,15 @@ PREFIX = "_ZGV"
 # By C's names, those that are not used: they are inexact at cubes and at powers of 10.
 _INEXACT = ("cbrt", "log10")
 
-# The letter of an instruction set in the names of its functions, its name, and the numbers in a register.
+# Those that are computed in double precision for numbers of single precision, too: SciPy does so, and powers
+# by literals are products.
+_DOUBLE = ("erf", "erfc", "exp2", "hypot", "pow")
+
+# The letter of an instruction set in the names of its functions, its name, and the numbers of 8 bytes in a
+# register.
 _SETS = (("b", "sse4.2", 2), ("d", "avx2", 4), ("e", "avx512f", 8))
+# By the type of the numbers: the ends of C's names, and how many of them have 8 bytes.
+_SUFFIX, _TIMES = {"double": "", "float": "f"}, {"double": 1, "float": 2}
 
 
 class VectorFunction(NamedTuple):
@@ -58,7 +66,7 @@ def host_features() -> dict[str, bool]:
 
 
 @lru_cache(maxsize=256)
-def vector_functions(name: str, operands: int) -> tuple[VectorFunction, ...]:
+def vector_functions(name: str, operands: int, kind: str = "double") -> tuple[VectorFunction, ...]:
     """The vector functions of a function of C's that this processor and this C library have.
 
     >>> vector_functions("cbrt", 1)
@@ -66,12 +74,18 @@ def vector_functions(name: str, operands: int) -> tuple[VectorFunction, ...]:
     """
     if name in _INEXACT or _library() is None:
         return ()
+    own, times = name + _SUFFIX[kind], _TIMES[kind]
     found = [
-        VectorFunction(f"{PREFIX}{letter}N{lanes}{'v' * operands}_{name}", lanes)
+        VectorFunction(f"{PREFIX}{letter}N{times * lanes}{'v' * operands}_{own}", times * lanes)
         for letter, feature, lanes in _SETS
         if host_features().get(feature, False)
     ]
     return tuple([function for function in found if vector_address(function.name)])
+
+
+def in_single_precision(name: str, operands: int) -> bool:
+    """Whether a function of C's is computed in single precision, by vectors, where its operands are of it."""
+    return name not in _DOUBLE and bool(vector_functions(name, operands, "float"))
 
 
 def vector_address(name: str) -> int:
@@ -83,17 +97,18 @@ def vector_address(name: str) -> int:
     return place or 0
 
 
-def declarations(name: str, operands: int) -> dict[str, str]:
+def declarations(name: str, operands: int, kind: str = "double") -> dict[str, str]:
     """By their names: the declaration of a function of numbers, and those of its vector functions."""
-    vectors = vector_functions(name, operands)
+    vectors = vector_functions(name, operands, kind)
     pure = "nounwind willreturn speculatable memory(none)"
-    kinds = ", ".join(["double"] * operands)
+    kinds = ", ".join([kind] * operands)
     told = ",".join([f"{vector.name}({vector.name})" for vector in vectors])
     attribute = f' "vector-function-abi-variant"="{told}"' if vectors else ""
-    found = {name: f"declare double @{name}({kinds}) {pure}{attribute}"}
+    own = name + _SUFFIX[kind]
+    found = {own: f"declare {kind} @{own}({kinds}) {pure}{attribute}"}
     for vector in vectors:
-        wide = ", ".join([f"<{vector.lanes} x double>"] * operands)
-        found[vector.name] = f"declare <{vector.lanes} x double> @{vector.name}({wide}) {pure}"
+        wide = ", ".join([f"<{vector.lanes} x {kind}>"] * operands)
+        found[vector.name] = f"declare <{vector.lanes} x {kind}> @{vector.name}({wide}) {pure}"
     return found
 
 
