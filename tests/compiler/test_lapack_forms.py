@@ -139,6 +139,45 @@ def test_a_triangle(dtype, columns, trans, lower):
         fg.jit(solve, native=True)(a, b)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+@pytest.mark.parametrize(("stack", "n"), [((), 5), ((7,), 1), ((7,), 4), ((2, 3), 8), ((4,), 20)])
+def test_stacks_of_triangles(stack, n, dtype):
+    """Substituted in machine code; NumPy solves them as all others."""
+    a = RNG.standard_normal((*stack, n, n)).astype(dtype)
+    a = a @ np.swapaxes(a, -1, -2) + n * np.eye(n, dtype=dtype)
+    b = RNG.standard_normal((*stack, n, 3)).astype(dtype)
+
+    def solve(a, b):
+        factor = np.linalg.cholesky(a)
+        turned = np.swapaxes(factor, -1, -2)
+        return (
+            np.linalg.solve(factor, b),
+            np.linalg.solve(turned, b),
+            np.linalg.solve(factor, turned),
+        )
+
+    assert "substitute" in str(fg.jit(solve).lower(a, b))
+    eps = float(np.finfo(dtype).eps)
+    plain = [solve(a, b), fg.jit(solve)(a, b)]
+    for one, other in zip(*plain, strict=True):
+        np.testing.assert_array_equal(one, other)
+    if dtype != "complex128":  # factors of which are NumPy's
+        for one, other in zip(fg.jit(solve, native=True)(a, b), plain[0], strict=True):
+            np.testing.assert_allclose(one, other, rtol=100 * n * eps, atol=10 * n * eps)
+
+
+def test_a_small_triangle_with_a_zero_on_the_diagonal():
+    def solve(a, b):
+        return linalg.solve_triangular(a, b, lower=True)
+
+    a, b = np.tril(matrix(6, "float64")) + 6 * np.eye(6), np.ones((6, 2))
+    run = fg.jit(solve, native=True)
+    np.testing.assert_allclose(run(a, b), solve(a, b), rtol=1e-13)
+    a[5, 5] = 0
+    with pytest.raises(np.linalg.LinAlgError):
+        run(a, b)
+
+
 @pytest.mark.parametrize("n", [17, 50])
 def test_a_likelihood_with_a_cholesky_factor(n):
     a = matrix(n, "float64")

@@ -8,7 +8,8 @@ from tests.default_slice import one_in
 pytest.importorskip("llvmlite")
 
 import funcgrad as fg
-from funcgrad.compiler.native import deferred_code, lapack_forms, time_estimate
+from funcgrad.compiler.flat_program import interpret
+from funcgrad.compiler.native import deferred_code, lapack_forms, native_program, time_estimate
 from funcgrad.compiler.native.native_loop import NativeLoop
 from funcgrad.compiler.python import loop_codegen
 from funcgrad.compiler.python.loop_body_codegen import flat_of
@@ -16,6 +17,7 @@ from funcgrad.control.closed_program import body_of
 from funcgrad.control.loop import LoopSpec
 from funcgrad.expr import symbol
 from funcgrad.graph import ArrayType
+from funcgrad.ops.determinants import cofactor_op
 
 
 def compiled(f, *arrays):
@@ -102,6 +104,52 @@ def test_numpy_decides_about_singular_matrices(name):
     for a in ([[1, 2], [2, 4]], [[0, 0], [0, 0]], rounded, *special):
         assert run(np.stack([np.eye(2), np.array(a, float)])) is None
     assert run(np.stack([np.eye(2)] * 2)) is not None
+
+
+@pytest.mark.parametrize(("n", "dtype"), [(4, float), (7, np.float32), (16, float)])
+def test_cofactors(n, dtype):
+    """As exact as NumPy's, which alone computes those of matrices near singular ones."""
+    rng = np.random.default_rng(n)
+    a = rng.normal(size=(40, n, n)).astype(dtype)
+    a += n * np.eye(n, dtype=dtype)[rng.permutation(n)]
+    run = compiled(lambda a: [cofactor_op(a)], a)
+    (got,), want = run(a), cofactor_op.run(a)
+    assert got.dtype == want.dtype
+    condition = np.linalg.cond(a)[:, None, None]
+    apart = np.abs(got - want) / np.max(np.abs(want), axis=(1, 2), keepdims=True)
+    assert np.all(apart <= 4 * n * np.finfo(dtype).eps * condition)
+    near = a.copy()
+    near[3, 0] = near[3, 1] * dtype(1 + 1e-6)
+    special = (
+        np.full_like(a, np.nan),
+        np.full_like(a, np.inf),
+        a * np.finfo(dtype).tiny ** (1.3 / n),
+    )
+    for other in (near, *special):
+        assert run(other.astype(dtype)) is None
+
+
+def test_machine_code_rests_where_numpy_decides(monkeypatch):
+    """Singular matrices do not pay for both."""
+    monkeypatch.setattr(deferred_code, "_COMPILE", 0.0)
+    monkeypatch.setattr(time_estimate, "_COMPILE_STEP", 0.0)
+    monkeypatch.setattr(native_program, "_ENTER", 0.0)
+    failures = []
+    monkeypatch.setattr(
+        native_program, "interpret", lambda *given: failures.append(1) or interpret(*given)
+    )
+    f = fg.jit(fg.grad(np.linalg.det))
+    singular, regular = np.ones((4, 4)), np.diag([1.0, 2.0, 3.0, 4.0])
+    want = [fg.grad(np.linalg.det)(a) for a in (singular, regular)]
+    for _ in range(200):
+        np.testing.assert_array_equal(f(singular), want[0])
+    assert 5 < len(failures) < 10
+    before = len(failures)
+    for _ in range(70):
+        np.testing.assert_allclose(f(regular), want[1], rtol=1e-14)
+    assert len(failures) == before
+    np.testing.assert_array_equal(f(singular), want[0])
+    assert len(failures) == before + 1  # machine code had run again
 
 
 def test_a_singular_matrix_in_a_loop_raises(monkeypatch):

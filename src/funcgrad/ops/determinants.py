@@ -191,7 +191,7 @@ def _cofactor_run(a: Array) -> Any:
     `_scaled_cofactors`.
     """
     size, limits = np.linalg.det(a), np.finfo(a.dtype)
-    usual = np.isfinite(size) & (abs(size) > limits.tiny * _most_lost(a))
+    usual = np.isfinite(size) & (abs(size) > limits.tiny * largest_condition(a.dtype, a.shape[-1]))
     if not usual.any():
         return _scaled_cofactors(a)
     inverse, regular = _inverses(a, usual)
@@ -201,9 +201,9 @@ def _cofactor_run(a: Array) -> Any:
     return found
 
 
-def _most_lost(a: Array) -> float:
+def largest_condition(dtype: np.dtype[Any], rows: int) -> float:
     """The largest condition number, in Frobenius norms, that leaves three quarters of the digits."""
-    return float(np.finfo(a.dtype).eps ** -0.25 * a.shape[-1] ** 0.5)
+    return float(np.finfo(dtype).eps ** -0.25 * rows**0.5)
 
 
 def _inverses(a: Array, usual: Array) -> tuple[Array, Array]:
@@ -216,7 +216,7 @@ def _inverses(a: Array, usual: Array) -> tuple[Array, Array]:
     inverse = np.linalg.inv(safe)
     with np.errstate(over="ignore"):
         condition = _frobenius(a) * _frobenius(inverse)
-    return inverse, usual & (condition < _most_lost(a))
+    return inverse, usual & (condition < largest_condition(a.dtype, a.shape[-1]))
 
 
 def _frobenius(a: Array) -> Any:
@@ -356,6 +356,7 @@ cofactor_op: Op = Op(
     edges=(_cofactor_edge,),
     batch=same_on_batch(lambda: cofactor_op),
     columns=Columns(
+        machine="matrix_forms:cofactors",
         flops=matrix_flops(_cofactor_flops),
         numpy=_cofactors_source,
         mpmath=each_matrix(cofactors),

@@ -2,7 +2,8 @@
 
 The slope of a solution solves a system with the transposed matrix, whose factors are the same (LAPACK's getrf
 and getrs). So a solution and its slope take half of the time. A matrix that is known to be a triangle, as a
-Cholesky factor, has no other factors: it is solved by substitution at once, without a look at its entries.
+Cholesky factor, has no other factors: it is solved by substitution at once, without a look at its entries; so
+are the small ones and those of a stack in machine code, while NumPy solves these as it does all others.
 """
 
 from __future__ import annotations
@@ -28,15 +29,23 @@ up to which LU's factors are worth while in a loop whatever the structure."""
 
 
 def by_factors(expr: Expr) -> Any:
-    """The solution by factors that other systems may share; None for stacks and small matrices."""
+    """The solution by factors that other systems may share; None for stacks and small matrices.
+
+    By a triangle there is one of these, too.
+    """
     a, b = expr.args
-    if a.ndim != 2 or a.shape[-1] < _LEAST or a.dtype.char not in "fdFD" or not has_scipy():
+    if a.dtype.char not in "fdFD" or not has_scipy():
         return None
     triangle = _triangle_of(a)
     if triangle is not None:
-        matrix, lower, transposed = triangle
+        matrix, lower, transposed = triangle if _is_for_numpy(a) else _unmasked(*triangle)
         return substitute_op(matrix, b, lower=lower, transposed=transposed)
-    return _by_lu(a, b, structured=True)
+    return None if _is_for_numpy(a) else _by_lu(a, b, structured=True)
+
+
+def _is_for_numpy(a: Any) -> bool:
+    """Whether NumPy solves systems with a matrix faster than calls of SciPy's routines do."""
+    return bool(a.ndim != 2 or a.shape[-1] < _LEAST)
 
 
 def by_invariant_factors(expr: Expr) -> Any:
@@ -62,20 +71,25 @@ def _by_lu(a: Expr, b: Expr, structured: bool) -> Any:
 
 
 def _triangle_of(a: Expr) -> tuple[Expr, bool, bool] | None:
-    """The matrix of which a triangle is read, whether the lower one, and whether it is transposed."""
+    """The triangle that a matrix is, whether a lower one, and whether it is transposed."""
     turned = a.op is transpose_op
     inner = a.args[0] if turned else a
+    if turned and dict(a.params)["axes"] != (*range(a.ndim - 2), a.ndim - 1, a.ndim - 2):
+        return None
     if inner.op is cholesky_op:
         return inner, True, turned
-    if inner.op is not mask:
+    if inner.op is not mask or a.ndim != 2:
         return None
     lower = _is_lower(inner.args[0])
-    if lower is None:
-        return None
-    matrix = inner.args[1]
-    if matrix.op is transpose_op:
-        return matrix.args[0], not lower, not turned
-    return matrix, lower, turned
+    return None if lower is None else (inner, lower, turned)
+
+
+def _unmasked(matrix: Expr, lower: bool, transposed: bool) -> tuple[Expr, bool, bool]:
+    """The same with the matrix of which the triangle is a part."""
+    inner = matrix.args[1] if matrix.op is mask else matrix
+    if inner is not matrix and inner.op is transpose_op:
+        return inner.args[0], not lower, not transposed
+    return inner, lower, transposed
 
 
 def _is_lower(condition: Expr) -> bool | None:
@@ -132,6 +146,8 @@ _MANY_COLUMNS = 16
 
 
 def _substituted(a: Any, b: Any, lower: bool, transposed: bool) -> Any:
+    if _is_for_numpy(a):
+        return solve_op.run(np.swapaxes(a, -1, -2) if transposed else a, b)
     if not (a.diagonal() != 0).all():
         raise np.linalg.LinAlgError("Singular matrix")
     if not a.flags.f_contiguous:  # LAPACK takes an array in C order for its transpose.
@@ -161,8 +177,7 @@ def _routines(kind: str) -> tuple[Any, Any]:
 
 
 def _solve_flops(z: Expr) -> int:
-    n, columns = z.shape
-    return 2 * n * n * columns
+    return 2 * z.size * z.shape[-2]
 
 
 def _substitution_flops(z: Expr) -> int:

@@ -29,6 +29,7 @@ from funcgrad.compiler.native.llvm_writer import (
     Number,
     UnsupportedError,
     integer,
+    linear_index,
     real,
     truth_literal,
 )
@@ -303,20 +304,28 @@ def _solve_by_factors(program: ArrayProgram, step: FlatStep, operands: Sequence[
 
 def _substituted(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
     (a, b), w, params = operands, program.writer, dict(step.params)
-    n, dtype = b.shape[0], step.type.dtype.name
+    n, dtype = b.shape[-2], step.type.dtype.name
     if not has_lapack(dtype):
         raise UnsupportedError("triangular systems without SciPy")
-    matrix = a if isinstance(a, Strided) and sorted(a.strides) == [1, n] else in_memory(w, a)
+    stack = a if isinstance(a, Strided) and sorted(a.strides[-2:]) == [1, n] else in_memory(w, a)
+    found = new_array(w, step.type.shape, dtype)
+    copy_into(w, found, b)
     zero = new_array(w, (), "bool")
     zero.put(w, (), truth_literal(False))
-    with w.loop(integer(n)) as k:
-        is_zero = w.compare("oeq", matrix.at(w, (k, k)), real(0.0, REGISTER[dtype]))
-        zero.put(w, (), w.binary("or", zero.at(w, ()), is_zero))
+    with w.loops(b.shape[:-2]) as index:
+        matrix, x = _matrix_at(w, stack, index), _matrix_at(w, found, index)
+        with w.loop(integer(n)) as k:
+            is_zero = w.compare("oeq", matrix.at(w, (k, k)), real(0.0, REGISTER[dtype]))
+            zero.put(w, (), w.binary("or", zero.at(w, ()), is_zero))
+        _substitute(w, matrix, x, lower=params["lower"], transposed=params["transposed"])
     program.fails_if(zero.at(w, ()))
-    x = new_array(w, step.type.shape, dtype)
-    copy_into(w, x, b)
-    _substitute(w, matrix, x, lower=params["lower"], transposed=params["transposed"])
-    return x
+    return found
+
+
+def _matrix_at(w: LLVMWriter, x: Strided, index: Sequence[Number]) -> Strided:
+    """One matrix of a stack."""
+    place = linear_index(w, index, x.strides[: len(index)], x.offset)
+    return x._replace(shape=x.shape[-2:], strides=x.strides[-2:], offset=place)
 
 
 class DefiniteCheck:

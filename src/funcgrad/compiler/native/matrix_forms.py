@@ -1,4 +1,6 @@
-"""The forms in machine code of `solve`, `inv`, determinants and `cholesky`, on stacks of small matrices.
+"""The forms in machine code of `solve`, `inv`, determinants with their cofactors, and `cholesky`.
+
+They take stacks of small matrices.
 
 Elimination with partial pivoting, as LAPACK's. A pivot that is infinite, NaN or perhaps made by rounding
 is left to NumPy, which alone decides whether a matrix is singular: so machine code never
@@ -46,6 +48,7 @@ from funcgrad.compiler.native.llvm_writer import (
 )
 from funcgrad.compiler.native.scalar_instructions import cast_number, template_value
 from funcgrad.compiler.native.time_estimate import MOST_ROWS
+from funcgrad.ops.determinants import largest_condition
 
 # Rows of a matrix up to which each row has instructions of its own.
 _UNROLLED = 4
@@ -191,9 +194,12 @@ def _solved(program: ArrayProgram, step: FlatStep, a: Value, right: Value | None
 
 
 def _solver(
-    program: ArrayProgram, matrix: Strided, columns: int
+    program: ArrayProgram, matrix: Strided, columns: int, sign: Strided | None = None
 ) -> Callable[[Value, Strided], None]:
-    """What writes the solution of a system in the place of its right sides; the matrix is memory for it."""
+    """What writes the solution of a system in the place of its right sides; the matrix is memory for it.
+
+    Of a small matrix its triangle is there afterwards, and the sign of the order of its rows.
+    """
     w, n, dtype = program.writer, matrix.shape[0], matrix.dtype
 
     def by_lapack(a: Value, x: Strided) -> None:
@@ -203,12 +209,12 @@ def _solver(
         return by_lapack
     eliminate = _elimination(w, n, columns, dtype)
     substitute = _substitution(w, n, columns, dtype)
-    sign = new_array(w, (), sizes_of(dtype))
+    turned = new_array(w, (), sizes_of(dtype)) if sign is None else sign
 
     def by_elimination(a: Value, x: Strided) -> None:
         copy_into(w, matrix, a)
-        sign.put(w, (), real(1.0, REGISTER[sign.dtype]))
-        _call(program, eliminate, matrix, x, sign)
+        turned.put(w, (), real(1.0, REGISTER[turned.dtype]))
+        _call(program, eliminate, matrix, x, turned)
         _call(program, substitute, matrix, x)
 
     return by_elimination
@@ -337,9 +343,49 @@ def _cholesky(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) 
     return found
 
 
+def _cofactors(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    """The determinant times the transposed inverse; NumPy's at matrices near singular ones."""
+    (a,), w = operands, program.writer
+    n, dtype = _rows(step, a, "f"), step.type.dtype
+    if n > MOST_ROWS:
+        raise UnsupportedError(f"{step.op.name} of {n} rows")
+    kind, most = REGISTER[dtype.name], largest_condition(dtype, n)
+    least = real(float(np.finfo(dtype).tiny) * most, kind)
+    found, matrix, inverse = [
+        new_array(w, shape, dtype.name) for shape in (step.type.shape, (n, n), (n, n))
+    ]
+    det, norms = new_array(w, (), dtype.name), [new_array(w, (), dtype.name) for _ in range(2)]
+    invert = _solver(program, matrix, n, det)
+    with w.loops(step.type.shape[:-2]) as index:
+        given = _matrix(w, a, index)
+        _identity(w, inverse)
+        invert(given, inverse)
+        for norm, x in zip(norms, (given, inverse), strict=True):
+            norm.put(w, (), real(0.0, kind))
+            with w.loops((n, n)) as at:
+                square = template_value(w, "({0} * {0})", [x.at(w, at)])
+                norm.put(w, (), w.binary("fadd reassoc", norm.at(w, ()), square))
+        with w.loop(integer(n)) as k:
+            det.put(w, (), w.binary("fmul", det.at(w, ()), matrix.at(w, (k, k))))
+        sizes = [norm.at(w, ()) for norm in norms]
+        condition = template_value(w, "(sqrt({0}) * sqrt({1}))", sizes)
+        usual = template_value(
+            w,
+            "({0} < {1} and isfinite({2}) and abs({2}) > {3})",
+            [condition, real(most, kind), det.at(w, ()), least],
+        )
+        program.fails_if(w.binary("xor", usual, truth_literal(True)))
+        transposed = inverse._replace(strides=inverse.strides[::-1])
+        part = _strided(_matrix(w, found, index))
+        with w.loops((n, n)) as at:
+            part.put(w, at, w.binary("fmul", det.at(w, ()), transposed.at(w, at)))
+    return found
+
+
 solve = Whole(_solve)
 inv = Whole(_inv)
 detsign = Whole(_determinant("sign"))
 logabsdet = Whole(_determinant("log"))
 det = Whole(_determinant("det"))
 cholesky = Whole(_cholesky)
+cofactors = Whole(_cofactors)

@@ -28,6 +28,8 @@ _ENTER, _ARRAY = 2000.0, 500.0
 _GAIN = 1.25
 # How much longer a program in parts takes, and each step of NumPy's between them, than in one text.
 _PARTS, _BETWEEN = 3000.0, 1000.0
+# The most calls that NumPy runs after one in which machine code left the decision to it.
+_LONGEST_REST = 63
 
 
 class NativeProgram:
@@ -41,6 +43,9 @@ class NativeProgram:
     ) -> None:
         self._flat, self._steps = flat, steps
         self._call: Callable[..., tuple[Any, ...]] | None = None
+        self._resting: Callable[..., tuple[Any, ...]] | None = None
+        self._rest = self._pause = 0
+        """The calls that NumPy runs before the machine code that rests runs again, of how many."""
         self.in_parts = False
         """Whether only regions of it are machine code, between steps without a form."""
         cost = self._cost = estimate(flat)
@@ -79,7 +84,11 @@ class NativeProgram:
 
     def function(self) -> Callable[..., tuple[Any, ...]] | None:
         """The compiled program for its next run; None before compiling pays, or if it cannot be."""
-        if self._call is None and self.is_possible:
+        if self._resting is not None:
+            self._rest -= 1
+            if self._rest < 0:
+                self._call, self._resting = self._resting, None
+        elif self._call is None and self.is_possible:
             self.later.ran(self._cost.numpy)
             code = self.later.code()
             if code is not None:
@@ -122,10 +131,16 @@ class NativeProgram:
         return build("native", "\n".join(lines), bound)
 
     def _failed(self, end: int, values: Sequence[Any]) -> tuple[Any, ...]:
-        """The results by NumPy, if the machine code has set flags."""
+        """The results by NumPy, if the machine code has set flags: it rests then, the longer the more often.
+
+        Values that only NumPy decides on, such as those of singular matrices, do not come alone.
+        """
         if -end & LONG:
             self._call = None
             self.later.stop("a loop takes so long that it could not be interrupted")
+        elif self._call is not None:
+            self._call, self._resting = None, self._call
+            self._rest = self._pause = min(2 * self._pause + 1, _LONGEST_REST)
         return interpret(self._flat, values)
 
 

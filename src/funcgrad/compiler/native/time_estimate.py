@@ -178,20 +178,8 @@ def _of_step(flat: Flat, step: FlatStep) -> Estimate:
     entries = max([step.type.size, *sizes])
     if step.op.name in ("matmul", "einsum"):
         return _of_contraction(flat, step)
-    if (step.op.columns.machine or "").startswith("matrix_forms:"):
-        *stack, n = flat.steps[step.operands[0]].type.shape[:-1]
-        right = step.type.shape[-1] if step.op.name in ("solve", "inv") else 0
-        work, count = n * n * (n / 3 + right), math.prod(stack)
-        if n > MOST_ROWS:  # LAPACK's in both
-            both = count * (_MATRIX + _BLAS * work)
-            return Estimate(_FACTORED + both, both, 1, blas=both)
-        return Estimate(
-            _FACTORED + count * (_MATRIX + _BLAS * work), count * (_FIXED + _PRODUCT * work), 1
-        )
-    if (step.op.columns.machine or "").startswith("lapack_forms:"):
-        work = step.type.size * flat.steps[step.operands[0]].type.shape[-1]
-        both = _MATRIX + _BLAS * (work / 3 if len(step.operands) == 1 else work)
-        return Estimate(_LAPACK + both, both, 1, blas=both)
+    if (step.op.columns.machine or "").startswith(("matrix_forms:", "lapack_forms:")):
+        return _of_matrices(flat, step)
     if (step.op.columns.machine or "").startswith("fourier_forms:"):
         flops, rate = _fourier_flops(flat, step)
         return Estimate(_FOURIER + rate * flops, _FOURIER_FLOP * flops, 1)
@@ -202,6 +190,23 @@ def _of_step(flat: Flat, step: FlatStep) -> Estimate:
     if step.op.in_place:  # (What a store leaves as it is costs nothing.)
         entries = flat.steps[step.operands[1]].type.size
     return _of_entries(flat, step, entries)
+
+
+def _of_matrices(flat: Flat, step: FlatStep) -> Estimate:
+    """Of systems with a stack of matrices, or their factors."""
+    *stack, n = flat.steps[step.operands[0]].type.shape[:-1]
+    if n <= MOST_ROWS or (step.op.columns.machine or "").startswith("matrix_forms:"):
+        has_right = len(step.type.shape) > len(stack) and step.op.name != "cholesky"
+        right = step.type.shape[-1] if has_right else 0
+        work, count = n * n * (n / 3 + right), math.prod(stack)
+        by_numpy = _FACTORED + count * (_MATRIX + _BLAS * work)
+        if n <= MOST_ROWS:
+            return Estimate(by_numpy, count * (_FIXED + _PRODUCT * work), 1)
+        both = by_numpy - _FACTORED  # LAPACK's in both
+        return Estimate(by_numpy, both, 1, blas=both)
+    work = step.type.size * flat.steps[step.operands[0]].type.shape[-1]
+    both = _MATRIX + _BLAS * (work / 3 if len(step.operands) == 1 else work)
+    return Estimate(_LAPACK + both, both, 1, blas=both)
 
 
 def _fourier_flops(flat: Flat, step: FlatStep) -> tuple[int, float]:
