@@ -53,7 +53,7 @@ def run(names, operands):
 
 def domain(name, size, dtype=float):
     rng = np.random.default_rng(len(name))
-    most = 300 if dtype == float else 80
+    most = 300 if dtype is float else 80
     wide = np.exp(rng.uniform(-most, most, size // 3))
     small, middle = rng.uniform(-1, 1, size // 3), rng.uniform(-40, 40, size - 2 * (size // 3))
     x = np.concatenate([wide, small, middle]).astype(dtype)

@@ -29,7 +29,7 @@ from funcgrad.expr.registry import functions
 from funcgrad.expr.rounding_texts import is_remainder_of_text, warn_of_number
 from funcgrad.expr.subscripted_object import refuse_mask
 from funcgrad.fold import folded, reaches
-from funcgrad.graph import CONSTANT, INPUT, subexpressions
+from funcgrad.graph import CONSTANT, INPUT, Operands, subexpressions
 from funcgrad.printed_text import one_line
 from funcgrad.source import USERS, is_for_people, position, type_error, value_error
 from funcgrad.typing import ArrayLike
@@ -310,8 +310,12 @@ def _path_with_values(root: ExprBase) -> Path | None:
 
 def has_known_value(root: ExprBase) -> bool:
     """Whether a traced expression stands for one value, which Python may ask for."""
+    _keep_causes(root)
+    if isinstance(getattr(root, "_value", None), _Valueless):
+        value_questions[0] += root.traced is not None
+        return False
     try:
-        _value_if_known(root)
+        _value_if_known(root, _unless_known_without)
     except (_NoValueError, TypeError):
         return False
     return True
@@ -440,18 +444,37 @@ class _Valueless(NamedTuple):
     cause: ExprBase
 
 
-def _value_if_known(root: ExprBase) -> Any:
+def _without_value(expr: ExprBase) -> tuple[ExprBase, ...]:
+    """The operands to compute before an expression: none if its value is known."""
+    return () if hasattr(expr, "_value") else expr.args
+
+
+def _unless_known_without(expr: ExprBase) -> tuple[ExprBase, ...]:
+    """`_without_value`, and none if an operand is known to have no value."""
+    return () if hasattr(expr, "_value") or _causes(expr) else expr.args
+
+
+def _causes(expr: ExprBase) -> list[ExprBase]:
+    """The expressions that leave operands without a value, as far as is known."""
+    kept = [arg._value for arg in expr.args if hasattr(arg, "_value")]
+    return [value.cause for value in kept if type(value) is _Valueless]
+
+
+def _value_if_known(root: ExprBase, operands: Operands = _without_value) -> Any:
     """The value of an expression; raises _NoValueError, which costs no text, if it depends on an input."""
     if root.traced is not None:  # else it is the same in all calls
         value_questions[0] += 1
     if hasattr(root, "_value"):
         return _kept_value(root)
 
-    def step(expr: ExprBase, operands: tuple[Any, ...]) -> Any:
+    def step(expr: ExprBase, values: tuple[Any, ...]) -> Any:
         if hasattr(expr, "_value"):
             return _kept_value(expr)
+        if not values and expr.args:  # an operand has no value
+            set_value(expr, _Valueless(_causes(expr)[0]))
+            return _kept_value(expr)
         try:
-            value = _computed(expr, operands)
+            value = _computed(expr, values)
         except (_NoValueError, TypeError):
             set_value(expr, _Valueless(expr))
             raise
@@ -460,7 +483,7 @@ def _value_if_known(root: ExprBase) -> Any:
 
     try:
         with np.errstate(all="ignore"):
-            return folded([root], step, operands=_without_value)[0]
+            return folded([root], step, operands=operands)[0]
     except (_NoValueError, TypeError):
         _keep_causes(root)
         raise
@@ -474,27 +497,15 @@ def _kept_value(expr: ExprBase) -> Any:
         return _computed(kept.cause, tuple([arg._value for arg in kept.cause.args]))  # raises anew
 
 
-def _without_value(expr: ExprBase) -> tuple[ExprBase, ...]:
-    """The operands to compute before an expression: none if its value is known."""
-    return () if hasattr(expr, "_value") else expr.args
-
-
 def _keep_causes(root: ExprBase) -> None:
     """Note which expressions have no value, so that no later question walks over them again."""
 
-    def causes(expr: ExprBase) -> list[ExprBase]:
-        kept = [arg._value for arg in expr.args if hasattr(arg, "_value")]
-        return [value.cause for value in kept if type(value) is _Valueless]
-
-    def operands(expr: ExprBase) -> tuple[ExprBase, ...]:
-        return () if causes(expr) else _without_value(expr)
-
     def step(expr: ExprBase, _: tuple[None, ...]) -> None:
-        found = causes(expr)
+        found = _causes(expr)
         if found and not hasattr(expr, "_value"):
             set_value(expr, _Valueless(found[0]))
 
-    folded([root], step, operands=operands)
+    folded([root], step, operands=_unless_known_without)
 
 
 def _computed(expr: ExprBase, operands: tuple[Any, ...]) -> Any:

@@ -21,7 +21,7 @@ from funcgrad.expr.branch_path import Path, path_set
 from funcgrad.expr.registry import functions
 from funcgrad.expr.scope_order import next_in_order
 from funcgrad.fold import folded, folded_by_key
-from funcgrad.graph import CONSTANT, by_key
+from funcgrad.graph import CONSTANT, Key, by_key
 from funcgrad.ops.base.op import differentiable, example, leaf, lift_fully
 from funcgrad.ops.base.untaken_paths import combines_entries, without_errors
 from funcgrad.ops.elementwise.selection import cut_off
@@ -61,7 +61,7 @@ class _Path:
     def __init__(self, given: tuple[bool, ...]) -> None:
         self.given = given
         self.start = next_in_order()
-        self.branches: list[_Branch] = []
+        self.branches: dict[Key, _Branch] = {}
         self.known: dict[int, Expr] = {}
         """What conditions are made of, without what each run makes anew, by the identity of these."""
         self.asked: list[Expr] = []
@@ -74,15 +74,14 @@ class _Path:
     def answer(self, condition: Expr) -> bool | None:
         """The answer to a condition: the one that it had before in this run, if it was asked."""
         condition = self._outside(condition)
-        for branch in self.branches:
-            if branch.condition.key == condition.key:
-                self._count_repeat()
-                return branch.answer
+        if asked := self.branches.get(condition.key):
+            self._count_repeat()
+            return asked.answer
         place, self.repeats = len(self.branches), 0
         if place == MOST_PATHS:
             return None
         found = self.given[place] if place < len(self.given) else True
-        self.branches.append(_Branch(condition, found, next_in_order()))
+        self.branches[condition.key] = _Branch(condition, found, next_in_order())
         return found
 
     def _count_repeat(self) -> None:
@@ -121,7 +120,7 @@ class _Path:
 
     def forget_since(self, start: int) -> None:
         """Forget the questions from then on: the run that asked them was refused, and is repeated."""
-        self.branches = [branch for branch in self.branches if branch.order < start]
+        self.branches = {k: branch for k, branch in self.branches.items() if branch.order < start}
 
 
 class MismatchError(Exception):
@@ -225,11 +224,10 @@ class _Explored:
 
     def differing_at(self, place: int, run: Callable[[], Any]) -> _Explored:
         """The run that has the other answer at a branch, and those of this one before it."""
-        branches = self.path.branches
+        branches = [*self.path.branches.values()]
         path = _Path((*[branch.answer for branch in branches[:place]], False))
         result = outcome(run, path)
-        met = [branch.condition.key for branch in path.branches[: place + 1]]
-        if met != [branch.condition.key for branch in branches[: place + 1]]:
+        if [*path.branches][: place + 1] != [*self.path.branches][: place + 1]:
             raise MismatchError(
                 "expected the same conditions in each run, but got others, as after a random draw or an "
                 "effect on a list; make the function one of its arguments alone"
@@ -269,7 +267,7 @@ def _joined(found: Sequence[_Explored]) -> object:
     """The result of the first run, joined with those that differ from it from the last branch on."""
     for one in reversed(found):
         for other in reversed(one.others):
-            condition = one.path.branches[other.start - 1].condition
+            condition = [*one.path.branches.values()][other.start - 1].condition
             one.result = joined_results([one.result, other.result], partial(_chosen, condition))
     return found[0].result
 

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import update_wrapper
 from inspect import signature
-from operator import attrgetter
 from types import FunctionType, MappingProxyType, MethodType
 from typing import Any, SupportsIndex, cast
 
@@ -23,7 +22,7 @@ from funcgrad.control.closed_program import Body, body_of, zeros_of_type
 from funcgrad.control.custom_rule import LinearRule
 from funcgrad.expr import Expr, assemble_node, concrete
 from funcgrad.expr.branch_path import PATH, Path, path_set
-from funcgrad.fold import reaches
+from funcgrad.fold import folded
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import Op, differentiable, fit, lift_fully
 from funcgrad.ops.base.promotion import same_type
@@ -64,16 +63,19 @@ class _RulePath:
     def __init__(self, around: Path) -> None:
         self.around = around
         self.reads = around.reads
+        self._dependent: dict[int, bool] = {}
+        """Whether an expression depends on a flow, by identity: conditions of a loop share most of theirs."""
+        self._asked: list[Expr] = []  # which keeps these expressions alive
 
     @property
     def is_one_of_several(self) -> bool:
         return self.around.is_one_of_several
 
     def answer(self, condition: Expr) -> bool | None:
-        return None if _depends_on_flow(condition) else self.around.answer(condition)
+        return None if self._depends_on_flow(condition) else self.around.answer(condition)
 
     def read(self, root: Expr, asker: str, reading: Callable[[Any], Any]) -> Any:
-        if not _depends_on_flow(root):
+        if not self._depends_on_flow(root):
             return self.around.read(root, asker, reading)
         with path_set(None):  # which refuses it
             return concrete(root, asker, reading)
@@ -81,9 +83,12 @@ class _RulePath:
     def forget_since(self, start: int) -> None:
         self.around.forget_since(start)
 
+    def _depends_on_flow(self, root: Expr) -> bool:
+        def step(expr: Expr, operands: tuple[bool, ...]) -> bool:
+            return expr.op is _flow or any(operands)
 
-def _depends_on_flow(root: Expr) -> bool:
-    return reaches([root], lambda expr: expr.op is _flow, attrgetter("args"))
+        self._asked.append(root)
+        return folded([root], step, self._dependent)[0]
 
 
 _BESIDE = "a rule is traced beside the function, and may run never or twice; return the value"
