@@ -208,10 +208,10 @@ def test_threads_share_a_program(size):
 def test_tracebacks_show_the_line_and_go_with_the_function():
     x = fg.var("x", 3)
     run = compile_arrays([np.exp(x) @ np.ones(3) + np.ones(2)], [x])
-    with pytest.raises(ValueError, match="matmul") as caught:
+    with pytest.raises(ValueError, match="not aligned") as caught:
         run(np.ones(4))
     shown = "".join(traceback.format_exception(caught.value))
-    assert "matmul(a0, k" in shown
+    assert "dot(a0, k" in shown
     name = run.__code__.co_filename
     assert name in linecache.cache
     del run, caught
@@ -269,12 +269,54 @@ def test_a_program_that_raises_no_floating_point_error_enters_no_context():
         assert "quiet" in source_of(made, inputs=[x])
 
 
+PRODUCTS = {
+    "vectors": ((9,), (9,), float, "dot("),
+    "a matrix and a vector": ((6, 9), (9,), np.float32, "dot("),
+    "a vector and a matrix": ((9,), (9, 5), complex, "dot("),
+    "matrices": ((1, 9), (9, 5), float, "dot("),
+    "of one term each": ((6, 1), (1, 5), float, "matmul("),
+    "integers": ((6, 9), (9, 5), int, "matmul("),
+    "half precision": ((6, 9), (9, 5), np.float16, "matmul("),
+    "stacks": ((3, 6, 9), (3, 9, 5), float, "matmul("),
+    "a large matrix": ((64, 80), (80,), float, "matmul("),
+    "no terms": ((6, 0), (0, 5), float, "matmul("),
+}
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("case", PRODUCTS)
+def test_small_products_are_dots_with_the_bits_of_matmul(case, transposed):
+    left, right, dtype, symbol = PRODUCTS[case]
+    swapped = transposed and len(left) == 2
+    x, y = fg.var("x", left[::-1] if swapped else left, dtype), fg.var("y", right, dtype)
+    product = (x.T if swapped else x) @ y
+    assert symbol in source_of(product, inputs=[x, y])
+    random = np.random.default_rng(3)
+    a, b = [(9 * random.normal(size=v.shape)).astype(dtype) for v in (x, y)]
+    a.flat[:1] = 0
+    (found,) = compile_arrays([product], [x, y])(a, b)
+    expected = np.matmul(a.T if swapped else a, b)
+    assert np.asarray(found).tobytes() == expected.tobytes()
+    assert type(found) is (type(expected) if expected.ndim else type(expected.item()))
+
+
+def test_results_that_are_numbers_are_pythons():
+    x, n, c = fg.var("x", 3), fg.var("n", 3, int), fg.var("c", 3, complex)
+    outputs = [np.sum(x), np.sum(n), np.any(x > 1.0), np.sum(c), np.sum(x.astype(np.float32))]
+    source = source_of(*outputs, inputs=[x, n, c])
+    for kind in ("float(", "int(", "bool(", "complex("):
+        assert kind in source.split("return")[1]
+    found = compile_arrays(outputs, [x, n, c])(np.arange(3.0), np.arange(3), np.arange(3) * 1j)
+    assert found == (3.0, 3, True, 3j, 3.0)
+    assert [*map(type, found)] == [float, int, bool, complex, np.float32]
+
+
 def test_entries_of_arrays_are_read_by_an_index_alone():
     x = fg.var("x", (3, 4))
     gathered, entry = x[None, 1:, np.array([2, 0])], x[-1, 2]
     source = source_of(gathered, entry, inputs=[x])
     assert "a0 = x0[None, 1::, k1,]\n" in source
-    assert "return (a0, a1.item(),)" in source
+    assert "return (a0, float(a1),)" in source
     run = compile_arrays([gathered, entry], [x])
     values = np.arange(12.0).reshape(3, 4)
     found = run(values)

@@ -9,6 +9,7 @@ to plan compare these. Buffer assignment makes a `CallSchedule` of a plan. Only 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Literal, NamedTuple
 
@@ -41,7 +42,8 @@ class CallForm(Enum):
     REDUCE = "reduce"
     """``f.reduce(x, axis)``: a ufunc folded along axes."""
     MATMUL = "matmul"
-    """``matmul(x, y, out)``, or with ``transposed`` among the parameters ``matmul(x.T, y, out)``."""
+    """``matmul(x, y, out)``, or ``dot(x, y)`` if it is small; with ``transposed`` among the parameters
+    ``matmul(x.T, y, out)`` or ``dot(x.T, y)``."""
     RESHAPE = "reshape"
     TRANSPOSE = "transpose"
     GETITEM = "getitem"
@@ -201,8 +203,11 @@ class Placed(NamedTuple):
     """The large arrays among these, whose memory is given back at once."""
 
 
-ReturnForm = Literal["array", "copy", "item", "scalar", "present"]
-"""How a result is returned: its array, a copy, a Python scalar (``item``), NumPy's, or by `present`."""
+ReturnForm = Literal["array", "copy", "float", "int", "bool", "complex", "scalar", "present"]
+"""How a result is returned: its array, a copy, a number of Python's by its type (in a tenth of the time of
+``item()``), NumPy's scalar, or by `present`."""
+NUMBER_FORMS: Mapping[str, ReturnForm] = {"d": "float", "l": "int", "?": "bool", "D": "complex"}
+"""The types of Python's numbers that have all values of a dtype, by its character."""
 
 
 class Returned(NamedTuple):

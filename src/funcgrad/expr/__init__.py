@@ -561,7 +561,7 @@ def result(value: object) -> Any:
     """A result for the caller of a transform: a number, an array, or an expression of an outer trace."""
     # The common types first: `present` takes 2 us.
     if type(value) is np.float64:
-        return value.item()
+        return float(value)
     if type(value) is float or isinstance(value, Expr):
         return value
     return value if isinstance(value, np.ndarray) and value.ndim else present(value)

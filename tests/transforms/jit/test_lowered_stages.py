@@ -190,7 +190,7 @@ def test_a_program_on_arrays():
               a0 = exp(x0)
               multiply(k1, a0, a0)
               a1 = add.reduce(a0, (0,))
-              return (a1.item(), a0,)
+              return (float(a1), a0,)
           def run(x0):
               return quiet.copy().run(body, x0)
         """

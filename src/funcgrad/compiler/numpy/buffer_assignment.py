@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from funcgrad.compiler.call_ir import (
+    NUMBER_FORMS,
     Call,
     CallForm,
     CallSchedule,
@@ -195,7 +196,7 @@ class _Assignment:
         if not call.type.shape:
             if call.effect == "may_alias" and call.form is not CallForm.GETITEM:
                 return "present"  # a part of a loop's value may be Python's number already
-            return "item" if call.type.dtype.char in "dl?D" else "scalar"
+            return NUMBER_FORMS.get(call.type.dtype.char, "scalar")
         root = i
         while self.plan.calls[root].effect == "view":
             root = self.plan.calls[root].operands[0]

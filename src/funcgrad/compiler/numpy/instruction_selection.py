@@ -7,7 +7,7 @@ whether its value is a new array, and whether the function takes ``out=``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -210,13 +210,33 @@ _CLEARED = 1 << 14
 
 def _ufunc(made: list[Call], ufunc: np.ufunc, operands: tuple[int, ...], type: ArrayType) -> Call:
     if ufunc is np.matmul:
-        function, first = Callee(ufunc.__name__, CallForm.MATMUL, ufunc), made[operands[0]]
+        first, small = made[operands[0]], _is_small_product([made[k].type for k in operands], type)
+        symbol, run = ("dot", np.ndarray.dot) if small else (ufunc.__name__, ufunc)
+        function = Callee(symbol, CallForm.MATMUL, run)
+        effect: Effect = "new" if small else "out_no_alias"
         if first.form is CallForm.TRANSPOSE and first.axes == (1, 0):
             swapped = (*first.operands, operands[1])
-            return Call(function, swapped, type, "out_no_alias", (("transposed", True),))
-        return Call(function, operands, type, "out_no_alias")
+            return Call(function, swapped, type, effect, (("transposed", True),))
+        return Call(function, operands, type, effect)
     own = ufunc.__name__
     known = getattr(np, own, None) is ufunc
     form: CallForm = CallForm.ROUTINE if ufunc.signature else CallForm.ENTRYWISE
     function = Callee(own if known else f"f{len(made)}", form, ufunc, "" if known else own)
     return Call(function, operands, type, "out_no_alias" if ufunc.signature else "in_place_ok")
+
+
+def _is_small_product(operands: Sequence[ArrayType], result: ArrayType) -> bool:
+    """Whether `numpy.ndarray.dot` computes a product, in 0.5 us less than `numpy.matmul`.
+
+    Both make the same call of BLAS, so that the bits are the same where more than one term is added up. But
+    dot copies what has gaps in memory, and takes no ``out`` in another order than C's.
+    """
+    return (
+        all([len(type.shape) < 3 and type.size <= _SMALL for type in (*operands, result)])
+        and operands[0].shape[-1] > 1
+        and result.dtype.char in "fdFD"
+        and result.dtype.isnative
+    )
+
+
+_SMALL = 1 << 12

@@ -226,8 +226,8 @@ def _index(spec: tuple[Any, ...], arrays: Sequence[str] = ()) -> str:
 def _returned(result: Returned, numbers: Collection[str]) -> str:
     if result.how == "scalar" and result.name in numbers:
         return result.name
-    forms = {"copy": "array({})", "present": "present({})", "item": "{}.item()", "scalar": "{}[()]"}
-    return forms.get(result.how, "{}").format(result.name)
+    forms = {"array": "{}", "copy": "array({})", "scalar": "{}[()]"}
+    return forms.get(result.how, f"{result.how}({{}})").format(result.name)
 
 
 # -- kernels -----------------------------------------------------------------------------------------
@@ -301,10 +301,11 @@ def bindings(plan: Plan) -> dict[str, Any]:
 
 def _present(value: Any) -> Any:
     """`present` with a fast path for scalars that are Python's numbers exactly."""
-    return value.item() if type(value) in _EXACT else present(value)
+    exact = _EXACT.get(type(value))
+    return present(value) if exact is None else exact(value)
 
 
-_EXACT = frozenset((np.float64, np.int64, np.bool_))
+_EXACT: dict[Any, Callable[[Any], Any]] = {np.float64: float, np.int64: int, np.bool_: bool}
 
 
 _RUNTIME: dict[str, Any] = {

@@ -18,7 +18,7 @@ _EFFECTS: Mapping[CallForm, tuple[Effect, ...]] = {
     CallForm.EMPTY: ("in_place_ok",),
     CallForm.ENTRYWISE: ("in_place_ok", "out_no_alias", "new", "may_alias"),
     CallForm.REDUCE: ("new",),
-    CallForm.MATMUL: ("out_no_alias",),
+    CallForm.MATMUL: ("out_no_alias", "new"),
     CallForm.RESHAPE: ("view",),
     CallForm.TRANSPOSE: ("view",),
     CallForm.GETITEM: ("may_alias",),

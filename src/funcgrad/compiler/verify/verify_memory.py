@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.compiler.call_ir import Call, Plan
+from funcgrad.compiler.call_ir import NUMBER_FORMS, Call, Plan
 from funcgrad.compiler.numpy.block_loop import Blocks, each_block
 from funcgrad.compiler.numpy.numpy_codegen import HOLE, bindings, expression
 from funcgrad.compiler.verify.failure import VerifyError, must, must_be
@@ -50,7 +50,7 @@ def of(buffer: Buffer) -> Ref:
 
 # -- array programs --------------------------------------------------------------------------------
 _OPERATORS = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide"}
-_COPIES = ("array", "present")
+_COPIES = ("array", "present", *NUMBER_FORMS.values())
 _EMPTY = ("empty", "aligned")
 _VIEWS = ("reshape", "transpose")
 _STORES = ("store_set", "store_add")
@@ -206,7 +206,7 @@ class Machine:
             out = next((k.value for k in keywords if k.arg == "out"), None)
             return self.new(term) if out is None else self.write(out.id, term, [x], "reduce", env)
         x = self.value(inner, env)
-        if name in ("item", "copy"):
+        if name == "copy":
             return self.new(x.term)
         self.fail(name in _VIEWS, f"a method among {_VIEWS}", name)
         # A block reshapes some rows, so that the first length is another there.
@@ -219,7 +219,7 @@ class Machine:
         head, *rest = self.terms.made[term]
         if head == "total":  # one for each block: those of all are the whole's
             whole = self.terms.made[rest[0]][0]
-            fits = whole == f"{kind}.reduce" or (kind == "add" and whole == "matmul")
+            fits = whole == f"{kind}.reduce" or (kind == "add" and whole in ("matmul", "dot"))
             self.fail(fits and axes == "(0,)", f"totals added up as {whole}", f"{kind} {axes}")
             whole_term: int = rest[0]
             return whole_term
