@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.autodiff import edges as edges_module
 from funcgrad.linear import Identity, Quotient
 
 x, y = fg.vars("x y")
@@ -133,6 +134,39 @@ def test_local_derivatives_of_a_long_chain_take_linear_time():
         e = np.sin(e) * x
     sums = fg.sum_product(e, PATHS, fg.local)
     assert np.isfinite(sums[x](x=0.5))
+
+
+def test_the_derivative_of_an_operation_is_simplified_once(monkeypatch):
+    asked = []
+    monkeypatch.setattr(edges_module, "simplify", lambda e: asked.append(e) or fg.simplify(e))
+    edges_module._slope_on_variables.cache_clear()
+    e = x
+    for _ in range(20):
+        e = np.sin(e) * y
+    found = fg.edges(e)
+    assert len(found) == 60
+    assert len(asked) == 3
+    assert [repr(edge.local) for edge in found[:3]] == ["cos(x)", "y", "sin(x)"]
+
+
+def test_derivatives_differ_by_constants_types_and_equal_operands():
+    u = fg.var("u", (), np.float32)
+    e = x**2 + x**3 + x * x + x * y + x / 2 + x / -2 + u**3 * u
+    found = [edge for edge in fg.edges(e) if edge.child.op.name in ("power", "multiply", "divide")]
+    slopes = {}
+    for edge in found:
+        slopes.setdefault(repr(edge.child), []).append(repr(edge.local))
+    assert slopes == {
+        "x**2": ["2*x"],
+        "x**3": ["3*x**2"],
+        "x*x": ["x", "x"],
+        "x*y": ["y", "x"],
+        "x/2": ["0.5"],
+        "x/(-2)": ["-0.5"],
+        "u**3": ["3*u**2"],
+        "u**3*u": ["u", "u**3"],
+    }
+    assert {repr(edge.child): edge.local.dtype for edge in found}["u**3"] == np.float32
 
 
 def test_arrays_have_no_local_derivative():

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from funcgrad.autodiff.accumulate import reached_keys
-from funcgrad.expr import Expr, as_expression, by_key, const, var
+from funcgrad.expr import (
+    Expr,
+    as_expression,
+    assemble_node,
+    by_key,
+    const,
+    constant_of,
+    symbol,
+    var,
+)
 from funcgrad.fold import Edge
-from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.graph import CONSTANT, INPUT, ArrayType, Constant, Key, Params
 from funcgrad.linear import LinearMap
 from funcgrad.node_names import labels
-from funcgrad.ops.base.op import differentiable
+from funcgrad.ops.base.op import Elementwise, Op, differentiable
 from funcgrad.printed_text import aligned_columns, highlighted, html_table, one_line
 from funcgrad.rewrite.simplify import simplify
 from funcgrad.rewrite.substitute import substitute_all
@@ -209,15 +219,43 @@ def is_scalar(*ends: Expr) -> bool:
 
 
 def _slope(child: Expr, place: int) -> Expr:
-    """The derivative of a scalar in an operand. Operands are variables while it is simplified."""
-    inner: dict[Key, Expr] = {}
-    back: dict[Key, Expr] = {}
-    for item in (*child.args, child):
-        if item.op is not CONSTANT and item.key not in inner:
-            stand_in = inner[item.key] = var(f"v{len(inner)}", item.shape, item.dtype)
-            back[stand_in.key] = item
-    operands = tuple([inner.get(arg.key, arg) for arg in child.args])
-    found = linear_map(child, place, inner[child.key], operands)
-    pulled = None if found is None else found.transpose(const(child.dtype.type(1)))
-    slope = const(child.dtype.type(0)) if pulled is None else simplify(pulled)
-    return substitute_all([slope], back)[0]
+    """The derivative of a scalar in an operand."""
+    items: dict[Key, Expr] = {}
+    operands: list[tuple[int | Constant, ArrayType]] = []
+    for arg in child.args:
+        if arg.op is CONSTANT:
+            operands.append((arg.params[0][1], arg.type))
+        else:
+            items.setdefault(arg.key, arg)
+            operands.append(([*items].index(arg.key), arg.type))
+    # (What other operations hold, such as a program, is not kept.)
+    slope_of = _slope_on_variables
+    find = slope_of if isinstance(child.op, Elementwise) else slope_of.__wrapped__
+    slope, variables = find(child.op, child.params, child.type, tuple(operands), place)
+    values = (*items.values(), child)
+    given = {variable.key: value for variable, value in zip(variables, values, strict=True)}
+    return substitute_all([slope], given, inputs=True)[0]
+
+
+@lru_cache(maxsize=1024)
+def _slope_on_variables(
+    op: Op,
+    params: Params,
+    type: ArrayType,
+    operands: tuple[tuple[int | Constant, ArrayType], ...],
+    place: int,
+) -> tuple[Expr, list[Expr]]:
+    """The derivative in an operand, and the variables in it: those of the operands that are no constants, and
+    that of the node. An operand is its number or its constant, with its type."""
+    types = {known: type for known, type in operands if not isinstance(known, Constant)}
+    variables = [symbol(f"v{k}", kind) for k, kind in enumerate((*types.values(), type))]
+    args = tuple(
+        [
+            constant_of(known) if isinstance(known, Constant) else variables[known]
+            for known, _ in operands
+        ]
+    )
+    node = assemble_node(op, args, params, type)
+    found = linear_map(node, place, variables[-1], args)
+    pulled = None if found is None else found.transpose(const(type.dtype.type(1)))
+    return const(type.dtype.type(0)) if pulled is None else simplify(pulled), variables
