@@ -19,7 +19,7 @@ from funcgrad.expr import Expr, assemble_node, present
 from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Params, broadcast_shapes, subexpressions
 from funcgrad.ops.base.columns import in_library
-from funcgrad.ops.base.op import Elementwise, broadcast_to, leaf
+from funcgrad.ops.base.op import Elementwise, Op, broadcast_to, leaf
 from funcgrad.ops.elementwise.selection import stop_gradient_unless
 from funcgrad.typing import Array
 
@@ -84,6 +84,7 @@ def flatten_program(
     steps: list[FlatStep] = []
     left_out: list[Expr] = []
     present: set[str] = set()
+    lowerings: dict[tuple[Any, str], Callable[[Expr], Expr | None] | None] = {}
     new_step = tuple.__new__
     for expr in inputs:
         number.setdefault(_identity(expr), len(steps))
@@ -94,7 +95,11 @@ def flatten_program(
         return () if expr.op is leaf and _identity(expr) in number else expr.args
 
     def inlined(expr: Expr) -> int | None:
-        found = None if is_left(expr) else _lowered(expr, for_numpy)
+        use = expr.op, expr.type.dtype.kind
+        if use not in lowerings:
+            lowerings[use] = _lowering(*use, for_numpy)
+        lower = lowerings[use]
+        found = None if lower is None or is_left(expr) else lower(expr)
         if found is None:
             return None
         left_out.append(found)  # (which keeps it alive: steps are found by identity)
@@ -140,15 +145,13 @@ def flatten_program(
     return with_results(flat, range(len(roots))) if left_out else flat
 
 
-def _lowered(expr: Expr, for_numpy: bool) -> Expr | None:
-    """What stands in a compiled program for a node; None if that is the node itself."""
-    columns = expr.op.columns
-    if columns.inlined is True:
-        return columns.decompose(*expr.args, **dict(expr.params))  # type: ignore[no-any-return]
-    if not for_numpy:
-        return None
-    lower = in_library(columns.inlined, None, expr.type.dtype.kind)
-    return None if lower is None else lower(expr)
+def _lowering(op: Op, kind: str, for_numpy: bool) -> Callable[[Expr], Expr | None] | None:
+    """The function of a node that gives what stands for it in a compiled program, or None; None if the nodes
+    of an operation, with results of this kind, always stay."""
+    inlined, decompose = op.columns.inlined, op.columns.decompose
+    if inlined is True and decompose is not None:
+        return lambda expr: decompose(*expr.args, **dict(expr.params))
+    return in_library(inlined, None, kind) if for_numpy and not isinstance(inlined, bool) else None
 
 
 def with_results(flat: Flat, places: Sequence[int]) -> Flat:

@@ -151,10 +151,11 @@ class Columns(NamedTuple):
     """Whether NumPy returns a new array, which shares no memory with an operand."""
     may_alias: bool = False
     """Whether an array library may return an operand itself, or a view of it."""
-    inlined: bool | str = False
+    inlined: bool | str | Mapping[str, str] = False
     """Whether a program that is compiled has its decomposition instead.
 
-    A name ``module:name`` is that of a function of the node: what the program has instead, or None.
+    A name ``module:name`` is that of a function of the node: what the program has instead, or None. A
+    mapping has one for each kind of the result's dtype for which there is one.
     """
     invariant: str | None = None
     """The name ``module:name`` of a function of a node whose first operand stays the same in a loop.

@@ -135,7 +135,7 @@ divide = elementwise(
         sympy=lambda sp, x, y: x / y,
         interval="divide",
         latex=Form("fraction"),
-        inlined="funcgrad.ops.elementwise.arithmetic:by_reciprocal",
+        inlined={"c": "funcgrad.ops.elementwise.arithmetic:by_reciprocal"},
         vm=True,
     ),
 )
