@@ -226,7 +226,7 @@ WORKLISTS = {
     "show/drawing/horizontal_placement.py: _packed": "blocks of a drawing",
     "trace/branches.py: _explored": "runs of a function",
     "trace/constant_parameterization.py: _numbers_of": "exponents, and what fits them",
-    "trace/known_code.py: first_unknown": "objects that a function holds",
+    "trace/known_code.py: unknown_objects": "objects that a function holds",
     "trace/outer_arrays.py: reached": "objects that a function holds",
     "trace/pytree.py: masked_part": "nested containers",
     "transforms/jit/capture_packages.py: called_names": "methods that call each other",

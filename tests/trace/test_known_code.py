@@ -8,6 +8,7 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.adoption.levels import adoption_level
+from funcgrad.trace import known_code
 from funcgrad.trace.known_code import runs_as_it_is
 from tests.default_slice import one_in
 
@@ -354,6 +355,27 @@ def test_functions_that_do_not_change_are_searched_once(f):
     assert runs_as_it_is(f, [X])
     assert runs_as_it_is(f, [[1.0, {"a": (X,)}]])
     assert not runs_as_it_is(f, [[1.0, {"a": (asking,)}]])
+
+
+def test_closures_that_are_made_anew_are_each_searched_once(monkeypatch):
+    def nested(count):
+        made = plain
+        for _ in range(count):
+
+            def made(x, inner=made):
+                return inner(x) + 1.0
+
+        return made
+
+    assert adoption_level(nested(1), [X]) == 0
+    searched = []
+    behind = known_code._behind
+    monkeypatch.setattr(
+        known_code, "_behind", lambda item, classes: searched.append(item) or behind(item, classes)
+    )
+    assert adoption_level(nested(20), [X]) == 0
+    assert len(searched) < 60
+    assert fg.grad(nested(20))(X) == 2.0
 
 
 def test_classes_that_are_equal_are_searched_each():

@@ -60,13 +60,11 @@ from funcgrad.trace.known_code import (
     KEPT,
     KNOWN_LEVELS,
     LEARNED,
-    NOTHING,
     PLAIN_DATA,
     WRITABLE,
     Binding,
     ClassLevel,
     ReachedNames,
-    first_unknown,
     held_by,
     known_class_level,
     learn_code,
@@ -76,6 +74,7 @@ from funcgrad.trace.known_code import (
     note_level,
     note_object,
     space_of,
+    unknown_objects,
 )
 from funcgrad.trace.outer_arrays import own_attribute
 from funcgrad.trace.remedies import is_refusal_of_compiled_code
@@ -120,9 +119,10 @@ def adoption_level(f: Any, args: Iterable[Any]) -> int:
         return ADOPTED
     level = _level_by_names(function)
     if level == AS_IT_IS:
-        level = _level_of_all([f, *args])
-        if level == ADOPTED and function is f and _level_of_all([f]) == ADOPTED:
+        level = _level_of_all([f])
+        if level == ADOPTED and function is f:
             note_adopted(f)
+        level = _level_of_all(args) if level == AS_IT_IS else level
     return max(level, AS_IT_IS)
 
 
@@ -148,13 +148,11 @@ def _function_of(f: Any) -> Any:
     return call if type(call) is FunctionType and MARK not in vars(type(f)) else f
 
 
-def _level_of_all(values: Sequence[Any]) -> int:
+def _level_of_all(values: Iterable[Any]) -> int:
     """The level of what values lead to, which is noted if it runs as it is."""
-    noted: Any = None
-    while (item := first_unknown(values)) is not NOTHING and item is not noted:
+    for item in unknown_objects(values):
         if _noted_level(item) > AS_IT_IS:
             return ADOPTED
-        noted = item
     return AS_IT_IS
 
 

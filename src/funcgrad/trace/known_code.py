@@ -9,7 +9,7 @@ and looks for code that is not known in all that may hold some.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from functools import partial
 from itertools import islice
@@ -266,33 +266,47 @@ NOTHING = object()
 
 def first_unknown(values: Iterable[Any]) -> Any:
     """The first object that values lead to, and whose code is not known to run as it is; else `NOTHING`."""
+    return next(unknown_objects(values), NOTHING)
+
+
+def unknown_objects(values: Iterable[Any]) -> Iterator[Any]:
+    """The objects that values lead to, and whose code is not known to run as it is.
+
+    The search goes on if an object is known when the next one is asked for, and ends otherwise.
+    """
     waiting, met = deque(values), dict[int, Any]()
     classes: dict[int, ClassLevel] = {}
     while waiting and len(met) < MOST_OBJECTS:
         # The nearest, and what the last one leads to, in turn: neither a long list nor a deep object is all.
         item = waiting.popleft() if len(met) % 2 else waiting.pop()
-        kind = type(item)
-        if kind in _SIMPLE or id(item) in met:
+        if type(item) in _SIMPLE or id(item) in met:
             continue
         met[id(item)] = item  # which may be made for this list
-        if kind in _BUILT_IN or id(item) in _KNOWN_OBJECTS:
-            found = _leads_to(item)
-        else:
-            of_class = item if issubclass(kind, type) else kind
-            if id(of_class) not in classes:
-                known = known_class_level(of_class)
-                if known is None or known.level > AS_IT_IS:
-                    return item
-                more = known.values()
-                if more is None:
-                    return item
-                classes[id(of_class)] = known
-                waiting.extend(more)
-            found = _attribute_values(item, classes[id(of_class)])
+        found = _behind(item, classes)
         if found is None:
-            return item
+            yield item
+            found = _behind(item, classes)
+            if found is None:
+                return
         waiting.extend(found)
-    return NOTHING
+
+
+def _behind(item: Any, classes: dict[int, ClassLevel]) -> Iterable[Any] | None:
+    """The values that an object leads to, with those of its class if it is not among ``classes``, which it
+    joins; None if they are not known."""
+    kind = type(item)
+    if kind in _BUILT_IN or id(item) in _KNOWN_OBJECTS:
+        return _leads_to(item)
+    of_class = item if issubclass(kind, type) else kind
+    more: list[Any] = []
+    if id(of_class) not in classes:
+        known = known_class_level(of_class)
+        values = None if known is None or known.level > AS_IT_IS else known.values()
+        if known is None or values is None:
+            return None
+        classes[id(of_class)], more = known, values
+    found = _attribute_values(item, classes[id(of_class)])
+    return None if found is None else [*more, *found]
 
 
 _BUILT_IN = frozenset(
