@@ -195,9 +195,9 @@ def test_a_likelihood_with_a_cholesky_factor(n):
 
 def test_triangles_by_loops_are_those_by_blas(monkeypatch):
     a, b = matrix(30, "float64") + 30 * np.eye(30), RNG.standard_normal((30, 6))
-    solve = compiled(lambda a, b: [np.linalg.solve(a, b)], a, b)
-    monkeypatch.setattr(lapack_forms, "_COLUMNS", 7)
     by_loops = compiled(lambda a, b: [np.linalg.solve(a, b)], a, b)
+    monkeypatch.setattr(lapack_forms, "_ROWS", {"f": 16})
+    solve = compiled(lambda a, b: [np.linalg.solve(a, b)], a, b)
     np.testing.assert_allclose(by_loops(a, b)[0], solve(a, b)[0], rtol=1e-13, atol=1e-15)
     np.testing.assert_allclose(solve(a, b)[0], np.linalg.solve(a, b), rtol=1e-13, atol=1e-15)
 

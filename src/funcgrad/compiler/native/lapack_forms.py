@@ -38,8 +38,8 @@ from funcgrad.compiler.native.scalar_instructions import cast_number, template_v
 _Row: TypeAlias = Callable[[Number], Number]
 _Divide: TypeAlias = Callable[[Number], None]
 
-# Right sides from which BLAS is faster than loops, for matrices of more rows than the second number.
-_COLUMNS, _ROWS = 5, 16
+# Right sides from which BLAS is faster than loops, and by the kind of numbers the rows up to which it is not.
+_COLUMNS, _ROWS = 5, {"f": 128, "c": 32}
 # The rows from which a matrix that may be banded or triangular is left to NumPy, whose solution looks for
 # that. LU of fewer rows takes as long as the search.
 _STRUCTURED = 256
@@ -186,7 +186,7 @@ def _substitute(
     if transposed:
         a, lower = a._replace(strides=a.strides[::-1]), not lower
     n, columns = x.shape
-    if columns >= _COLUMNS and n > _ROWS:
+    if columns >= _COLUMNS and n > _ROWS[np.dtype(a.dtype).kind]:
         triangular_solve(w, a, x, lower=lower, unit=unit)
         return
     down = a.strides[0] == 1
