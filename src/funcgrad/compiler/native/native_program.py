@@ -46,6 +46,7 @@ class NativeProgram:
         self._resting: Callable[..., tuple[Any, ...]] | None = None
         self._rest = self._pause = 0
         """The calls that NumPy runs before the machine code that rests runs again, of how many."""
+        self._longest_rest = 0 if at_once else _LONGEST_REST
         self.in_parts = False
         """Whether only regions of it are machine code, between steps without a form."""
         cost = self._cost = estimate(flat)
@@ -140,7 +141,7 @@ class NativeProgram:
             self.later.stop("a loop takes so long that it could not be interrupted")
         elif self._call is not None:
             self._call, self._resting = None, self._call
-            self._rest = self._pause = min(2 * self._pause + 1, _LONGEST_REST)
+            self._rest = self._pause = min(2 * self._pause + 1, self._longest_rest)
         return interpret(self._flat, values)
 
 
