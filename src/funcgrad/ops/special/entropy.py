@@ -167,7 +167,12 @@ def power_slope(log: Array, power: Array) -> Any:
 
 def _inverse_slope(y: Array, power: Array) -> Any:
     """The derivative of (1 + power*y)**(1/power) in y, which has a slope in a power of 0, too."""
-    return np.power(inv_boxcox(y, power), 1.0 - power)
+    value, base = inv_boxcox(y, power), 1.0 + power * y
+    inside = (base > 0) & (base < np.inf)
+    quotient = value / np.where(
+        inside, base, 1.0
+    )  # the power by 1 - power has few digits for a large one
+    return np.where(inside, quotient, np.power(np.where(inside, 1.0, value), 1.0 - power))
 
 
 def _inverse_power_slope(y: Array, power: Array) -> Any:
