@@ -160,3 +160,14 @@ def test_ellipsoidal_harmonics_of_arrays_and_what_is_refused():
         fg.grad(lambda s: special.ellip_harm(5.0, 8.0, 2, 6, s))(1.7)
     with pytest.raises(ValueError, match="call it once for each n and p"):
         fg.grad(lambda s: special.ellip_harm(5.0, 8.0, [2, 3], 1, s)[0])(1.7)
+
+
+@pytest.mark.parametrize("x", [-0.5, -12.5])
+def test_functions_named_for_riccati_left_of_0(x):
+    value, slope = fg.jvp(lambda x: special.riccati_jn(3, x), (x,), (1.0,))
+    np.testing.assert_allclose(value, special.riccati_jn(3, x), rtol=1e-12)
+    np.testing.assert_allclose(slope[0], value[1], rtol=1e-12)
+    degrees = np.arange(4)  # u'' = (n*(n + 1)/x**2 - 1)*u
+    np.testing.assert_allclose(
+        slope[1], (degrees * (degrees + 1) / x**2 - 1) * value[0], rtol=1e-10
+    )

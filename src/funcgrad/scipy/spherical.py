@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.special as _scipy
 
-from funcgrad.ops.special.bessel import spherical_j, spherical_y
 from funcgrad.ops.special.hypergeometric import hyp0f1
 from funcgrad.ops.special.mathieu import mathieu_coefficient
+from funcgrad.ops.special.spherical_bessel import spherical_jn, spherical_yn
 from funcgrad.scipy.composition import composed, only_plain, real
 from funcgrad.source import value_error
 from funcgrad.transforms.grad import stop_gradient
@@ -59,15 +59,15 @@ def _riccati(who: str, own: Callable[..., Any], n: ArrayLike, x: Array) -> Any:
     x, degrees = real(who, x), np.arange(int(np.asarray(n)) + 1)
     found = own(degrees, x)
     below = own(np.maximum(degrees - 1, 0), x)
-    first = np.cos(x) if own is spherical_j else np.sin(x)
+    first = np.cos(x) if own is spherical_jn else np.sin(x)
     return x * found, np.where(degrees == 0, first, x * below - degrees * found)
 
 
 def riccati_jn(n: ArrayLike, x: Array) -> Any:
     """As `scipy.special.riccati_jn`."""
-    return _riccati("riccati_jn", spherical_j, n, x)
+    return _riccati("riccati_jn", spherical_jn, n, x)
 
 
 def riccati_yn(n: ArrayLike, x: Array) -> Any:
     """As `scipy.special.riccati_yn`."""
-    return _riccati("riccati_yn", spherical_y, n, x)
+    return _riccati("riccati_yn", spherical_yn, n, x)
