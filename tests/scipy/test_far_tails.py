@@ -669,6 +669,15 @@ def test_distributions_with_two_sides_between_them(name, shape, x):
         assert fg.jit(fg.grad(getattr(own, method)))(x, shape) == slopes[0]
 
 
+@pytest.mark.parametrize("x", [0.0, -0.0])
+@pytest.mark.parametrize("name", ["dgamma", "dweibull"])
+def test_slopes_between_two_sides_with_an_infinite_density(name, x):
+    own = getattr(scipy.stats, name)
+    for method, slope in (("cdf", np.inf), ("sf", -np.inf), ("logcdf", np.inf), ("logsf", -np.inf)):
+        f = getattr(own, method)
+        assert fg.grad(f)(x, 0.5) == fg.jvp(lambda x, f=f: f(x, 0.5), (x,), (1.0,))[1] == slope
+
+
 def kappa_log_cdf(x, h, k):
     return -kappa(x, h, k)
 

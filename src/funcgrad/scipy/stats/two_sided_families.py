@@ -42,7 +42,7 @@ def _two_sided(row: Standard) -> Standard:
         log = base.density(np.where(here, 0.0, 1.0), *shapes)
         density = np.where(log < math.inf, probability(log), math.inf)
         line = np.where(
-            density < math.inf, x * np.where(density < math.inf, density, 0.0), np.sqrt(x)
+            density < math.inf, x * np.where(density < math.inf, density, 0.0), np.cbrt(x)
         )
         return np.where(here, line, half(np.where(here, 1.0, x), *shapes))
 
