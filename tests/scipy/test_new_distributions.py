@@ -39,6 +39,13 @@ CASES = {
         for name in ("pdf", "logpdf", "cdf", "ccdf", "icdf", "iccdf")
     },
     "of beta": lambda t: stats.make_distribution(stats.beta)(a=t, b=2.0).pdf(X / 2),
+    "entropies": lambda t: np.stack(
+        [
+            GAMMA(a=t).entropy(),
+            np.real(stats.make_distribution(stats.lognorm)(s=t).logentropy()),
+            (stats.make_distribution(stats.norm)() * t).entropy(),
+        ]
+    ),
     "of binom": lambda t: stats.make_distribution(stats.binom)(n=5, p=t / 3).pmf(COUNTS),
 }
 

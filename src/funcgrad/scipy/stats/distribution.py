@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import cached_property, lru_cache, partial, wraps
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -204,11 +205,14 @@ class Distribution:
     """Functions of this class that SciPy's code calls in the place of compiled ones."""
 
     def by_scipys_code(self, name: str) -> _Method:
-        """A method of SciPy's, whose code is adopted for traced values."""
+        """A method of SciPy's, whose code is adopted for traced values.
+
+        It is bound to the distribution, as SciPy's own is where a class has it as an attribute.
+        """
         own = getattr(self.own, name)
 
         @wraps(own)
-        def method(*args: object, **kwds: object) -> Any:
+        def method(_: Distribution, /, *args: object, **kwds: object) -> Any:
             if not holds_expr([*args, *kwds.values()]):
                 return own(*args, **kwds)
             try:
@@ -222,7 +226,7 @@ class Distribution:
                     f"{_TRACED}",
                 ) from error
 
-        return method
+        return MethodType(method, self)
 
     def __call__(self, *args: ArrayLike, **kwds: ArrayLike) -> Frozen:
         """The distribution with the given parameters, as SciPy's `freeze`."""
