@@ -430,3 +430,14 @@ _OF_GLOBALS = (
     "DELETE_GLOBAL",
     "LOAD_FROM_DICT_OR_GLOBALS",
 )
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def with_name(function: _F, name: str, doc: str | None = None) -> _F:
+    """A function that was made for this name, with it, and with a docstring if one is given."""
+    function.__name__ = function.__qualname__ = name
+    if doc is not None:
+        function.__doc__ = doc
+    return function

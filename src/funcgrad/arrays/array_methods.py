@@ -44,7 +44,7 @@ from funcgrad.expr.concrete import concrete_value
 from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.registry import functions
 from funcgrad.graph import INPUT, subexpressions
-from funcgrad.source import calls_method, type_error, value_error
+from funcgrad.source import calls_method, type_error, value_error, with_name
 
 
 def _called(name: str, array: object, args: Sequence[object], kwargs: dict[str, object]) -> Any:
@@ -81,8 +81,7 @@ def _real_itself(name: str) -> Callable[..., Any]:
             return of_complex(self, *args, **kwargs)
         return self
 
-    method.__name__ = name
-    return method
+    return with_name(method, name)
 
 
 def _method(name: str) -> Callable[..., Any]:
@@ -112,9 +111,7 @@ def _method(name: str) -> Callable[..., Any]:
             lay_out(made, (self,), lambda: _called(name, *zeros_in_place_of(again)))
         return made
 
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"As ``numpy.ndarray.{name}``."
-    return method
+    return with_name(method, name, f"As ``numpy.ndarray.{name}``.")
 
 
 def _by_function(name: str, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -140,9 +137,7 @@ def _view(name: str, function: Any = None) -> Callable[..., Any]:
                 return view_of(self, lens, read=getattr(value, name)(*given))
         return viewed(function, lambda values: getattr(values[0], name)(*given, **named), [self])
 
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"As ``numpy.ndarray.{name}``: a view where NumPy gives one."
-    return method
+    return with_name(method, name, f"As ``numpy.ndarray.{name}``: a view where NumPy gives one.")
 
 
 _SURE = {"ravel", "reshape", "squeeze", "swapaxes", "transpose"}
@@ -169,8 +164,7 @@ def _number(name: str, convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def method(self: Any) -> Any:
         return convert(_single(self, name))
 
-    method.__name__ = method.__qualname__ = name
-    return method
+    return with_name(method, name)
 
 
 def _single(cell: Reference, name: str) -> Any:

@@ -20,6 +20,7 @@ from funcgrad.expr.operator_dispatch import (
     overrides_ufuncs,
 )
 from funcgrad.expr.registry import functions
+from funcgrad.source import with_name
 
 
 def _binary(
@@ -69,8 +70,7 @@ def _binary(
             return wrapped(self, function(y, x) if swapped else function(x, y))
         return made_of(self, made, () if name == "matmul" else (self, other))
 
-    operator.__name__ = operator.__qualname__ = name
-    return operator
+    return with_name(operator, name)
 
 
 _LISTS = (list, tuple)
@@ -113,8 +113,7 @@ def _on_values(function: Callable[..., Any], *, swapped: bool = False) -> Callab
             y = lent_value(other)
         return made_of(self, function(y, x) if swapped else function(x, y), (self, other))
 
-    operator.__name__ = operator.__qualname__ = function.__name__
-    return operator
+    return with_name(operator, function.__name__)
 
 
 def _unary(name: str) -> Callable[[Any], Any]:
@@ -125,8 +124,7 @@ def _unary(name: str) -> Callable[[Any], Any]:
             return on_selections(function, (self,))
         return made_of(self, function(current(self)), (self,))
 
-    operator.__name__ = operator.__qualname__ = f"__{name.strip('_')}__"
-    return operator
+    return with_name(operator, f"__{name.strip('_')}__")
 
 
 def _in_place(name: str, ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
@@ -138,8 +136,7 @@ def _in_place(name: str, ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
         made = ufunc(self, array_held_by(unlabeled(other)), out=(self,))
         return made if overrides_ufuncs(other) else self
 
-    operator.__name__ = operator.__qualname__ = name
-    return operator
+    return with_name(operator, name)
 
 
 class ArrayOperators:

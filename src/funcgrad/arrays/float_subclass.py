@@ -22,6 +22,7 @@ from funcgrad.expr.concrete import HOLDS_NUMBER
 from funcgrad.expr.registry import functions
 from funcgrad.expr.reported_class import reported_class_to
 from funcgrad.expr.scope_order import next_in_order
+from funcgrad.source import with_name
 
 globals()[HOLDS_NUMBER] = True
 
@@ -125,8 +126,7 @@ def _binary(name: str, function: Callable[[Any, Any], Any]) -> Callable[..., Any
             return NotImplemented
         return function(plain_value(self), without_class(other))
 
-    operator.__name__ = operator.__qualname__ = name
-    return operator
+    return with_name(operator, name)
 
 
 def is_asked_first(value: Any, beside: Any, reflected: str) -> bool:
@@ -143,16 +143,14 @@ def _swapped(name: str, function: Callable[[Any, Any], Any]) -> Callable[..., An
     def operator(self: TracedFloat, other: Any) -> Any:
         return function(without_class(other), plain_value(self))
 
-    operator.__name__ = operator.__qualname__ = name
-    return operator
+    return with_name(operator, name)
 
 
 def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: TracedFloat, *args: Any) -> Any:
         return function(plain_value(self), *args)
 
-    method.__name__ = method.__qualname__ = name
-    return method
+    return with_name(method, name)
 
 
 _BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow")

@@ -31,7 +31,7 @@ from funcgrad.expr.subscripted_object import refuse_mask
 from funcgrad.fold import folded, reaches
 from funcgrad.graph import CONSTANT, INPUT, Operands, subexpressions
 from funcgrad.printed_text import one_line
-from funcgrad.source import USERS, is_for_people, position, type_error, value_error
+from funcgrad.source import USERS, is_for_people, position, type_error, value_error, with_name
 from funcgrad.typing import ArrayLike
 
 value_questions = [0]
@@ -62,8 +62,7 @@ def _on_number(function: Callable[[Any], Any], name: str) -> Callable[[Any], Any
     def reading(value: object) -> Any:
         return function(_number(value))
 
-    reading.__name__ = name
-    return reading
+    return with_name(reading, name)
 
 
 @lru_cache(maxsize=256)
@@ -81,9 +80,7 @@ def _question(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Any]
     def method(self: Any) -> Any:
         return _answer(self, f"{name}()", reading)
 
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"``{name}()`` of the concrete value, under a transform."
-    return method
+    return with_name(method, name, f"``{name}()`` of the concrete value, under a transform.")
 
 
 def _method(name: str) -> Callable[[Any], Any]:

@@ -36,7 +36,7 @@ from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
 from funcgrad.expr.reported_class import is_handed_pythons, is_numpys_number
-from funcgrad.source import BUT_LABELS, USERS, type_error
+from funcgrad.source import BUT_LABELS, USERS, type_error, with_name
 from funcgrad.typing import ArrayLike, DTypeLike, Index
 
 
@@ -44,9 +44,7 @@ def _function(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: object) -> Any:
         return functions[name](self, *args, **kwargs)
 
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"As the ``numpy.{name}`` of the expression."
-    return method
+    return with_name(method, name, f"As the ``numpy.{name}`` of the expression.")
 
 
 def _method(name: str) -> Callable[..., Any]:
@@ -56,9 +54,7 @@ def _method(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: object, **kwargs: object) -> Any:
         return functions["apply_numpy"](function, (self, *args), kwargs)
 
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"As the ``numpy.{name}`` of the expression."
-    return method
+    return with_name(method, name, f"As the ``numpy.{name}`` of the expression.")
 
 
 def _operator(
@@ -99,8 +95,7 @@ def _operator(
                 return getattr(other, REFLECTED[name])(functions["as_pythons"](self))
             return NotImplemented
 
-    operator.__name__ = operator.__qualname__ = name
-    return operator
+    return with_name(operator, name)
 
 
 def _of_truth(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -109,9 +104,7 @@ def _of_truth(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def sign(self: Any) -> Any:
         return function(1 * self if _is_truth_value(self) else self)
 
-    sign.__name__ = sign.__qualname__ = function.__name__
-    sign.__doc__ = function.__doc__
-    return sign
+    return with_name(sign, function.__name__, function.__doc__)
 
 
 _NUMBERS = frozenset({int, float, complex, bool, np.float64, np.ndarray, list, tuple})
@@ -227,8 +220,7 @@ def _shift(
         x, y = _typed(x, self, y), _typed(y, other, x)
         return function(y, x) if reflected else function(x, y)
 
-    operator.__name__ = operator.__qualname__ = name
-    return operator
+    return with_name(operator, name)
 
 
 def _is_known_number(x: ArrayLike) -> bool:

@@ -31,7 +31,7 @@ from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops import indexing
 from funcgrad.ops import shape as shape_module
-from funcgrad.source import as_of_numbers
+from funcgrad.source import as_of_numbers, with_name
 from funcgrad.typing import Array, DTypeLike
 
 _IF_NEEDED = 2
@@ -268,9 +268,7 @@ def _like(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         made = cell_of(function(_laid_out(a), dtype, order, subok, shape))
         return a._funcgrad_like(made) if subok and isinstance(a, SubclassedArray) else made
 
-    like.__name__ = like.__qualname__ = name
-    like.__doc__ = f"As `numpy.{name}`."
-    return like
+    return with_name(like, name, f"As `numpy.{name}`.")
 
 
 zeros_like = _like(np.zeros_like, "zeros_like")

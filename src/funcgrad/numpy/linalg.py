@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial as _partial
 
 import numpy as _numpy
 
@@ -10,10 +10,4 @@ from funcgrad.numpy.array_likes import array_functions as _array_functions
 
 globals().update(_array_functions(_numpy.linalg))
 
-
-def __getattr__(name: str) -> Any:
-    return getattr(_numpy.linalg, name)
-
-
-def __dir__() -> list[str]:
-    return dir(_numpy.linalg)
+__getattr__, __dir__ = _partial(getattr, _numpy.linalg), _partial(dir, _numpy.linalg)

@@ -1,17 +1,9 @@
 """As `numpy.ma`, of traced values, too: for `import funcgrad.numpy.ma`."""
 
-from typing import Any
+from functools import partial as _partial
 
 import numpy as _numpy
 
 from funcgrad import numpy as _face
 
-_theirs: Any = _face.ma
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(_theirs, name)
-
-
-def __dir__() -> list[str]:
-    return dir(_numpy.ma)
+__getattr__, __dir__ = _partial(getattr, _face.ma), _partial(dir, _numpy.ma)

@@ -1,17 +1,9 @@
 """As `numpy.polynomial`, of traced values, too: for `import funcgrad.numpy.polynomial`."""
 
-from typing import Any
+from functools import partial as _partial
 
 import numpy as _numpy
 
 from funcgrad import numpy as _face
 
-_theirs: Any = _face.polynomial
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(_theirs, name)
-
-
-def __dir__() -> list[str]:
-    return dir(_numpy.polynomial)
+__getattr__, __dir__ = _partial(getattr, _face.polynomial), _partial(dir, _numpy.polynomial)

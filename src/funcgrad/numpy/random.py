@@ -1,17 +1,9 @@
 """As `numpy.random`, of traced values, too: for `import funcgrad.numpy.random`."""
 
-from typing import Any
+from functools import partial as _partial
 
 import numpy as _numpy
 
 from funcgrad import numpy as _face
 
-_theirs: Any = _face.random
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(_theirs, name)
-
-
-def __dir__() -> list[str]:
-    return dir(_numpy.random)
+__getattr__, __dir__ = _partial(getattr, _face.random), _partial(dir, _numpy.random)

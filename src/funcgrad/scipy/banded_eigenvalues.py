@@ -11,6 +11,7 @@ import scipy.linalg as _scipy
 from funcgrad.arrays.values import by_value
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import as_single, composed, nondifferentiable, number
+from funcgrad.source import with_name
 from funcgrad.typing import Array, ArrayLike
 
 _composed, _hosted = composed(_scipy), composed(_scipy, host=True)
@@ -61,8 +62,7 @@ def _of_diagonals(name: str) -> Callable[..., Any]:
         whole = np.diag(main) + np.diag(beside, -1)
         return as_single(_eigenvalues(name, whole, vectors, (main, beside), options), d, e)
 
-    function.__name__ = name
-    return _hosted(function)
+    return _hosted(with_name(function, name))
 
 
 def _of_bands(name: str) -> Callable[..., Any]:
@@ -73,8 +73,7 @@ def _of_bands(name: str) -> Callable[..., Any]:
         found = _eigenvalues(name, _whole(bands, lower), vectors, (bands,), options)
         return as_single(found, a_band)
 
-    function.__name__ = name
-    return _hosted(function)
+    return _hosted(with_name(function, name))
 
 
 eigh_tridiagonal, eigvalsh_tridiagonal = map(
@@ -91,8 +90,7 @@ def _question(name: str) -> Callable[..., Any]:
         found = nondifferentiable(name, lambda a: own(np.asarray(a), **options), number(name, a))
         return tuple(found) if found.ndim else found
 
-    function.__name__ = name
-    return _composed(function)
+    return _composed(with_name(function, name))
 
 
 bandwidth, ishermitian, issymmetric = map(_question, ("bandwidth", "ishermitian", "issymmetric"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from funcgrad.ops.special.gamma import loggamma, poch
 from funcgrad.scipy.composition import as_single, composed, number, real
 from funcgrad.scipy.cosine_transform import TRANSPOSED, cosine_transform_op, kind_of, weighted
 from funcgrad.scipy.python_functions import attribute_of
-from funcgrad.source import value_error
+from funcgrad.source import value_error, with_name
 from funcgrad.typing import Array, ArrayLike, Axes
 
 _composed = composed(_scipy)
@@ -36,8 +37,7 @@ def _along_axis(name: str) -> Callable[..., Any]:
     ) -> Any:
         return transform(x, n, axis, norm)
 
-    function.__name__ = name
-    return _composed(function)
+    return _composed(with_name(function, name))
 
 
 def _along_axes(name: str, transform: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,8 +50,7 @@ def _along_axes(name: str, transform: Callable[..., Any]) -> Callable[..., Any]:
         _check_axes(name, x, axes)
         return transform(x, _listed(s), _listed(axes), norm)
 
-    function.__name__ = name
-    return _composed(function)
+    return _composed(with_name(function, name))
 
 
 def _check_axes(who: str, x: Expr, axes: Any) -> None:
@@ -138,8 +137,7 @@ def _along_one(who: str) -> Callable[..., Any]:
     ) -> Any:
         return _transformed(who, x, type, n, axis, norm, orthogonalize)
 
-    function.__name__ = who
-    return _composed(function)
+    return _composed(with_name(function, who))
 
 
 def _along_several(who: str) -> Callable[..., Any]:
@@ -158,8 +156,7 @@ def _along_several(who: str) -> Callable[..., Any]:
             x = _transformed(who[:-1], x, type, n, axis, norm, orthogonalize)
         return x
 
-    function.__name__ = who
-    return _composed(function)
+    return _composed(with_name(function, who))
 
 
 dct, idct, dst, idst = map(_along_one, ("dct", "idct", "dst", "idst"))
@@ -196,8 +193,7 @@ def _hankel(name: str) -> Callable[..., Any]:
         found = np.flip(np.fft.irfft(np.fft.rfft(rows * before) * factors, n), -1)
         return as_single(after * found, a)
 
-    function.__name__ = name
-    return _composed(function)
+    return _composed(with_name(function, name))
 
 
 def _hankel_factors(n: int, dln: Array, mu: Array, offset: Array, bias: Array, sign: int) -> Any:
@@ -223,10 +219,7 @@ def _hankel_factors(n: int, dln: Array, mu: Array, offset: Array, bias: Array, s
 
 fht, ifht = map(_hankel, ("fht", "ifht"))
 
-
-def __getattr__(name: str) -> Any:
-    return attribute_of(_scipy, name)
+__getattr__ = partial(attribute_of, _scipy)
 
 
-def __dir__() -> list[str]:
-    return dir(_scipy)
+__dir__ = partial(dir, _scipy)

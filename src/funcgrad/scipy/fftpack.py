@@ -7,6 +7,7 @@ what SciPy's function makes of a unit impulse. All other names lead to SciPy.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import fft as _fft
 from funcgrad.scipy.composition import composed, floating, number
 from funcgrad.scipy.python_functions import attribute_of
-from funcgrad.source import type_error
+from funcgrad.source import type_error, with_name
 from funcgrad.typing import ArrayLike
 
 _composed = composed(_scipy)
@@ -39,8 +40,7 @@ def _renamed(name: str) -> Callable[..., Any]:
             options["s"] = options.pop("shape")
         return transform(x, **options)
 
-    function.__name__ = name
-    return _composed(function)
+    return _composed(with_name(function, name))
 
 
 _SAME = (
@@ -90,8 +90,7 @@ def _circular(name: str) -> Callable[..., Any]:
         found = np.fft.ifft(np.fft.fft(signal) * factors)
         return found if signal.dtype.kind == "c" else np.real(found)
 
-    function.__name__ = name
-    return _composed(function)
+    return _composed(with_name(function, name))
 
 
 _CIRCULAR = (
@@ -100,6 +99,4 @@ _CIRCULAR = (
 )
 globals().update({name: _circular(name) for name in _CIRCULAR})
 
-
-def __getattr__(name: str) -> Any:
-    return attribute_of(_scipy, name)
+__getattr__ = partial(attribute_of, _scipy)

@@ -8,6 +8,7 @@ values are traced, and `solve_bvp` solves on SciPy's mesh. All other names lead 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -393,9 +394,7 @@ _OF_ALL_METHODS = frozenset(("rtol", "atol", "first_step", "max_step"))
 _OF_IMPLICIT_METHODS = frozenset(("jac", "jac_sparsity", "lband", "uband", "min_step"))
 """The options of SciPy's implicit methods."""
 
-
-def __getattr__(name: str) -> Any:
-    return attribute_of(_scipy, name)
+__getattr__ = partial(attribute_of, _scipy)
 
 
 _TOLERANCE = 1.49012e-8

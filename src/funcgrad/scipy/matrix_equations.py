@@ -18,7 +18,7 @@ import scipy.linalg as _scipy
 from funcgrad.graph import ArrayType
 from funcgrad.scipy.composition import composed, number, with_value, without_derivative
 from funcgrad.scipy.external_function import with_pullback
-from funcgrad.source import value_error
+from funcgrad.source import value_error, with_name
 from funcgrad.typing import Array, ArrayLike
 
 _composed, _kept = composed(_scipy), composed(_scipy, single=True)
@@ -197,9 +197,7 @@ def _of_riccati(name: str, pullback: Callable[..., tuple[Any, ...]]) -> Callable
     ) -> Any:
         return _riccati(name, solve, (a, b, q, r), (e, s), balanced)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `scipy.linalg.{name}`."
-    return _composed(function)
+    return _composed(with_name(function, name, f"As `scipy.linalg.{name}`."))
 
 
 solve_continuous_are = _of_riccati("solve_continuous_are", _continuous_pullback)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -176,5 +177,4 @@ def _without_none(given: dict[str, Any]) -> dict[str, Any]:
     return {name: item for name, item in given.items() if item is not None}
 
 
-def __getattr__(name: str) -> Any:
-    return attribute_of(_scipy, name)
+__getattr__ = partial(attribute_of, _scipy)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec
 
 import numpy as np
@@ -51,7 +51,7 @@ from funcgrad.scipy.spline_filters import backward_conditions as backward_condit
 from funcgrad.scipy.spline_filters import first_order_conditions as first_order_conditions
 from funcgrad.scipy.spline_filters import forward_conditions as forward_conditions
 from funcgrad.scipy.waveforms import chirp_phase as chirp_phase
-from funcgrad.source import type_error, value_error
+from funcgrad.source import type_error, value_error, with_name
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
@@ -389,8 +389,7 @@ def _evaluated(name: str, order: int) -> Any:
     def evaluated(cj: ArrayLike, newx: ArrayLike, dx: Any = 1.0, x0: Any = 0) -> Any:
         return function(cj, newx, dx, x0)
 
-    evaluated.__name__ = name
-    return _composed(evaluated)
+    return _composed(with_name(evaluated, name))
 
 
 cspline1d_eval, qspline1d_eval = _evaluated("cspline1d_eval", 3), _evaluated("qspline1d_eval", 2)
@@ -441,5 +440,4 @@ def _placed_by_one_input(a: Array, b: Array, poles: Array) -> tuple[Any, Any]:
     return np.real(gain), x
 
 
-def __getattr__(name: str) -> Any:
-    return attribute_of(_scipy, name)
+__getattr__ = partial(attribute_of, _scipy)

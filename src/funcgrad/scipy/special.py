@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from funcgrad.scipy import (
 from funcgrad.scipy.composition import floating, real, unreplaced
 from funcgrad.scipy.gauss_jacobi import scale_polynomial as scale_polynomial
 from funcgrad.scipy.python_functions import attribute_of
+from funcgrad.source import with_name
 from funcgrad.trace.masked_trees import is_masked
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -56,9 +58,7 @@ def _answering(name: str, traced: Callable[..., Any]) -> Callable[..., Any]:
             return own(*args, **kwargs)  # which arrays that take stores answer
         return traced(*args, **kwargs)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `scipy.special.{name}`."
-    return function
+    return with_name(function, name, f"As `scipy.special.{name}`.")
 
 
 def _composed(traced: Callable[..., Any]) -> Callable[..., Any]:
@@ -228,9 +228,7 @@ globals().update(
     }
 )
 
-
-def __getattr__(name: str) -> Any:
-    return attribute_of(_scipy, name)
+__getattr__ = partial(attribute_of, _scipy)
 
 
 def __dir__() -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.source import with_name
 from funcgrad.tables.table_operands import has_traced_values
 from funcgrad.tables.windows import traced_windows
 from funcgrad.typing import ArrayLike
@@ -41,5 +42,4 @@ def _class_of_groups(kind: Any, series: Any) -> Any:
         def __getitem__(self, key: object) -> Any:
             return traced_groups(super().__getitem__(key), series)
 
-    Groups.__name__ = Groups.__qualname__ = kind.__name__
-    return Groups
+    return with_name(Groups, kind.__name__)

@@ -20,7 +20,7 @@ from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.reference import Reference, holds_expr, plain_value
 from funcgrad.expr import Expr, const
 from funcgrad.expr.concrete import concrete_value
-from funcgrad.source import type_error
+from funcgrad.source import type_error, with_name
 from funcgrad.tables.row_views import mark_written
 from funcgrad.tables.traced_columns import ScalarOfColumn, TracedColumn
 
@@ -144,8 +144,7 @@ def _storing(kind: Any) -> Any:
             row = obj._constructor_sliced(value, obj.columns) if is_row else as_operand(value)
             super().__setitem__(key, row)
 
-    Storing.__name__ = Storing.__qualname__ = kind.__name__
-    return Storing
+    return with_name(Storing, kind.__name__)
 
 
 LOC, ILOC, AT, IAT = map(_storing, (_LocIndexer, _iLocIndexer, _AtIndexer, _iAtIndexer))
@@ -265,8 +264,7 @@ def with_traced_arguments(kind: Any, name: str) -> Any:
             self._funcgrad_hold()
         return function(self, *args, **kwargs)
 
-    method.__name__ = method.__qualname__ = name
-    return method
+    return with_name(method, name)
 
 
 def storing_method(function: Callable[..., None]) -> Any:

@@ -24,7 +24,7 @@ from funcgrad.expr import Expr, const
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.subscripts import index_update
-from funcgrad.source import type_error
+from funcgrad.source import type_error, with_name
 from funcgrad.tables.row_functions import (
     FLAT_MOMENTS,
     ROW_FUNCTIONS,
@@ -411,9 +411,8 @@ def _of_arrays(name: str) -> Callable[..., Any]:
     def method(self: TracedColumn, *args: object, **kwargs: object) -> Any:
         return getattr(self.expr, name)(*map(_expr, args), **kwargs)
 
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"As the method `{name}` of an array, which ``s.values`` is expected to be."
-    return method
+    doc = f"As the method `{name}` of an array, which ``s.values`` is expected to be."
+    return with_name(method, name, doc)
 
 
 for _name in (

@@ -6,16 +6,14 @@ derivatives.
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import scipy.cluster as _scipy
 
 from funcgrad.scipy.cluster import hierarchy, vq
 from funcgrad.scipy.python_functions import attribute_of
 
-
-def __getattr__(name: str) -> Any:
-    return attribute_of(_scipy, name)
+__getattr__ = partial(attribute_of, _scipy)
 
 
 __all__ = ["hierarchy", "vq"]

@@ -7,6 +7,7 @@ the two clusters: those of an average, or, on squared distances, those of the di
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -254,5 +255,4 @@ def leaves_list(Z: ArrayLike) -> Any:
     return without_derivative("leaves_list", _scipy.leaves_list, type, tree)
 
 
-def __getattr__(name: str) -> Any:
-    return attribute_of(_scipy, name)
+__getattr__ = partial(attribute_of, _scipy)

@@ -10,7 +10,7 @@ derivative 0. All other names lead to SciPy.
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import scipy.interpolate as _scipy
 
@@ -66,6 +66,4 @@ from funcgrad.scipy.python_functions import attribute_of
 
 pchip = PchipInterpolator
 
-
-def __getattr__(name: str) -> Any:
-    return attribute_of(_scipy, name)
+__getattr__ = partial(attribute_of, _scipy)

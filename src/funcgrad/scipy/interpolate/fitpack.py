@@ -33,7 +33,7 @@ from funcgrad.scipy.interpolate.through_data import (
     least_squares,
     make_interp_spline,
 )
-from funcgrad.source import as_of_numbers, type_error, value_error
+from funcgrad.source import as_of_numbers, type_error, value_error, with_name
 from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
@@ -70,10 +70,8 @@ def _of_spline(traced: Callable[..., Any]) -> Callable[..., Any]:
             return BSpline(*found) if made else found
         return host_value(own, named, found, begun)
 
-    function.__name__ = function.__qualname__ = traced.__name__
-    function.__doc__ = traced.__doc__
     function.__signature__ = parameters  # type: ignore[attr-defined]  # adopted code looks for tuples by it
-    return function
+    return with_name(function, traced.__name__, traced.__doc__)
 
 
 def _coefficients(tck: Tck) -> Tck:

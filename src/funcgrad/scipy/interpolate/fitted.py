@@ -23,6 +23,7 @@ from funcgrad.scipy.interpolate.fitpack import (
     with_knots,
 )
 from funcgrad.scipy.interpolate.smoothing import Abscissae
+from funcgrad.source import with_name
 from funcgrad.typing import Array, ArrayLike
 
 _MODES: dict[Any, int] = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}
@@ -109,12 +110,8 @@ def _fitted(name: str) -> Any:
                 made = _of_traced_data(name, **bound.arguments)
             vars(self).update(vars(made))
 
-    Fitted.__name__ = Fitted.__qualname__ = name
-    Fitted.__doc__ = (
-        f"As `scipy.interpolate.{name}`, in the points and in\n"
-        "the data. The derivative is as that of `splrep`."
-    )
-    return Fitted
+    doc = "in the points and in\nthe data. The derivative is as that of `splrep`."
+    return with_name(Fitted, name, f"As `scipy.interpolate.{name}`, {doc}")
 
 
 def _of_traced_data(

@@ -7,7 +7,7 @@ names lead to SciPy.
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import scipy.ndimage as _scipy
 
@@ -41,6 +41,4 @@ from funcgrad.scipy.python_functions import attribute_of
 
 globals().update(OF_MASKS)
 
-
-def __getattr__(name: str) -> Any:
-    return attribute_of(_scipy, name)
+__getattr__ = partial(attribute_of, _scipy)

@@ -22,7 +22,7 @@ from funcgrad.scipy.composition import (
     with_value,
 )
 from funcgrad.scipy.integer_results import filters_of
-from funcgrad.source import fail, type_error, value_error
+from funcgrad.source import fail, type_error, value_error, with_name
 from funcgrad.typing import Array, ArrayLike, DTypeLike
 
 _composed, _filter = composed(_scipy, host=True), filters_of(_scipy)
@@ -197,8 +197,7 @@ def _extreme(name: str) -> Callable[..., Any]:
         value = nondifferentiable(name, run, image, cval)
         return filtered_output(_shared(value, copies), input, output)
 
-    function.__name__ = name
-    return _composed(function)
+    return _composed(with_name(function, name))
 
 
 maximum_filter1d = _extreme("maximum_filter1d")

@@ -16,7 +16,7 @@ from funcgrad.ops.special.hypergeometric import hyp0f1
 from funcgrad.scipy.composition import composed, floating, number, real, refuse
 from funcgrad.scipy.ndimage.filters import Output
 from funcgrad.scipy.ndimage.sampling import Sampling, map_coordinates, sampled_grid
-from funcgrad.source import value_error
+from funcgrad.source import value_error, with_name
 from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
@@ -137,8 +137,7 @@ def _fourier(name: str, response: Callable[[list[Array], Array], Any]) -> Callab
         dtype = own(ones, np.ones(transform.ndim), n, axis).dtype
         return (transform * response(list(np.ix_(*frequencies)), sizes)).astype(dtype)
 
-    function.__name__ = name
-    return _composed(function)
+    return _composed(with_name(function, name))
 
 
 def _product(factor: Callable[[Array, Array], Any]) -> Callable[..., Any]:

@@ -13,6 +13,7 @@ from funcgrad.arrays.values import by_value
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, nondifferentiable, refuse
 from funcgrad.scipy.python_functions import attribute_of
+from funcgrad.source import with_name
 from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
@@ -63,9 +64,9 @@ def _of_masks(name: str, *masks: str) -> Callable[..., Any]:
 
         return nondifferentiable(name, run, *[given[key] for key in names])
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `scipy.ndimage.{name}`: a mask, which is a constant of the image."
-    return function
+    return with_name(
+        function, name, f"As `scipy.ndimage.{name}`: a mask, which is a constant of the image."
+    )
 
 
 OF_MASKS: Mapping[str, Callable[..., Any]] = {

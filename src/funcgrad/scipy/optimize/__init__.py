@@ -9,7 +9,7 @@ of the minimum that they find. All other names lead to SciPy.
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import scipy.optimize as _scipy
 
@@ -40,6 +40,4 @@ from funcgrad.scipy.python_functions import attribute_of
 globals().update(LEGACY)
 globals().update(SEARCHES)
 
-
-def __getattr__(name: str) -> Any:
-    return attribute_of(_scipy, name)
+__getattr__ = partial(attribute_of, _scipy)

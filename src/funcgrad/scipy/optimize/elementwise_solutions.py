@@ -18,7 +18,7 @@ from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import tuple_of, unreplaced, with_value
-from funcgrad.source import fail
+from funcgrad.source import fail, with_name
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.transforms.jvp import jvp
 
@@ -57,9 +57,7 @@ def _as_solution(name: str, residual_of: Callable[[_Function], _Function]) -> _F
         found.fun = with_value(value, func(moved, *given))
         return found
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As SciPy's `{name}`."
-    return function
+    return with_name(function, name, f"As SciPy's `{name}`.")
 
 
 def _slope_of(f: _Function) -> _Function:

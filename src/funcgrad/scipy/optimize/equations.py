@@ -31,7 +31,7 @@ from funcgrad.scipy.optimize.solver_arguments import (
     start_as_vector,
     value_alone,
 )
-from funcgrad.source import as_of_numbers, fail, may_be_handled, value_error
+from funcgrad.source import as_of_numbers, fail, may_be_handled, value_error, with_name
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.transforms.custom import implicit
 from funcgrad.transforms.custom.solvers import Run
@@ -222,9 +222,9 @@ def _bracketed(name: str) -> _Function:
         found = ConvergedRoot(search, name, raises=raises)
         return found.root, found
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `scipy.optimize.{name}`; the derivative in the bracket is 0."
-    return function
+    return with_name(
+        function, name, f"As `scipy.optimize.{name}`; the derivative in the bracket is 0."
+    )
 
 
 brentq, brenth = _bracketed("brentq"), _bracketed("brenth")

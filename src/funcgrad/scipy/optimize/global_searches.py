@@ -26,6 +26,7 @@ from funcgrad.scipy.optimize.solver_arguments import (
     of_one_entry,
     value_alone,
 )
+from funcgrad.source import with_name
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -92,14 +93,10 @@ def _size(box: Any) -> int:
 
 
 def _named(name: str, function: _Function) -> _Function:
-    function.__name__ = function.__qualname__ = name
     # Adopted code looks for tuples by the signature.
     function.__signature__ = signature(getattr(_scipy, name))  # type: ignore[attr-defined]
-    function.__doc__ = (
-        f"As `scipy.optimize.{name}`; the minimum that it finds is\ndifferentiable in what "
-        "the function captures."
-    )
-    return function
+    doc = "the minimum that it finds is\ndifferentiable in what the function captures."
+    return with_name(function, name, f"As `scipy.optimize.{name}`; {doc}")
 
 
 def _basinhopping() -> _Function:

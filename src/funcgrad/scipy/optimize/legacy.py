@@ -19,7 +19,7 @@ from funcgrad.scipy.further_arguments import with_numbers
 from funcgrad.scipy.optimize.equations import root
 from funcgrad.scipy.optimize.fits import least_sum
 from funcgrad.scipy.optimize.minima import minimize, minimize_scalar
-from funcgrad.source import type_error
+from funcgrad.source import type_error, with_name
 
 _Solver = Callable[..., Any]
 _Given = Mapping[str, Any]
@@ -175,14 +175,10 @@ def _function(name: str) -> _Solver:
             )
         return _SOLVED[name](f, extra, given)
 
-    function.__name__ = function.__qualname__ = name
     function.__signature__ = parameters  # type: ignore[attr-defined]  # adopted code looks for tuples by it
-    function.__doc__ = (
-        f"As `scipy.optimize.{name}`; with traced values, options of the\nsearch have no effect."
-        if name in _SOLVED
-        else f"As `scipy.optimize.{name}`, which refuses traced values."
-    )
-    return function
+    effect = "; with traced values, options of the\nsearch have no effect."
+    effect = effect if name in _SOLVED else ", which refuses traced values."
+    return with_name(function, name, f"As `scipy.optimize.{name}`{effect}")
 
 
 LEGACY = {name: _function(name) for name in (*_SOLVED, *_ADVICE)}

@@ -23,6 +23,7 @@ from funcgrad.scipy.sparse.traced_sparse import (
     is_sparse,
     traced,
 )
+from funcgrad.source import with_name
 from funcgrad.typing import DTypeLike
 
 
@@ -143,8 +144,7 @@ def _of_blocks(name: str, *, diagonal: bool = False) -> Callable[..., Any]:
         made.format, made.given = "coo", made.pattern.nnz
         return _finished(made, format, dtype)
 
-    assembled.__name__ = assembled.__qualname__ = name
-    return assembled
+    return with_name(assembled, name)
 
 
 def _kind(matrix: SparseMatrix) -> str:
@@ -203,8 +203,7 @@ def _triangle(name: str) -> Callable[..., Any]:
         made.format = "coo"
         return _finished(made, format)
 
-    function.__name__ = function.__qualname__ = name
-    return function
+    return with_name(function, name)
 
 
 def _find(A: SparseMatrix) -> tuple[Any, Any, Any]:

@@ -17,6 +17,8 @@ array([[0., 1., 0.],
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
@@ -31,7 +33,7 @@ from funcgrad.scipy.composition import real, with_value
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.sparse.sparse_arguments import of_arguments
 from funcgrad.scipy.sparse.traced_sparse import TracedSparse, has_traced
-from funcgrad.source import value_error
+from funcgrad.source import value_error, with_name
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -79,8 +81,9 @@ def _edges(graph: _Graph, directed: bool) -> Any:
 
 
 # -- paths -------------------------------------------------------------------------------------------
-def _searching(name: str, *parameters: str) -> Callable[..., Any]:
+def _searching(name: str) -> Callable[..., Any]:
     own = getattr(_scipy, name)
+    parameters = [*signature(own).parameters][1:]
 
     def search(csgraph: _Graph, *args: object, **kwargs: object) -> Any:
         given: dict[str, Any] = dict(zip(parameters, args, strict=False)) | kwargs
@@ -107,9 +110,7 @@ def _searching(name: str, *parameters: str) -> Callable[..., Any]:
             length = with_value(own_length, _summed(edges, before))
         return (length, before, *sources) if is_asked else length
 
-    search.__name__ = search.__qualname__ = name
-    search.__doc__ = f"As `scipy.sparse.csgraph.{name}`, in the weights."
-    return search
+    return with_name(search, name, f"As `scipy.sparse.csgraph.{name}`, in the weights.")
 
 
 def _summed(edges: Array, before: Array) -> Any:
@@ -125,21 +126,9 @@ def _summed(edges: Array, before: Array) -> Any:
     return total
 
 
-shortest_path = _searching(
-    "shortest_path",
-    *("method", "directed", "return_predecessors", "unweighted", "overwrite", "indices"),
+shortest_path, dijkstra, floyd_warshall, bellman_ford, johnson = map(
+    _searching, ("shortest_path", "dijkstra", "floyd_warshall", "bellman_ford", "johnson")
 )
-dijkstra = _searching(
-    "dijkstra",
-    *("directed", "indices", "return_predecessors", "unweighted", "limit", "min_only"),
-)
-floyd_warshall = _searching(
-    "floyd_warshall", "directed", "return_predecessors", "unweighted", "overwrite"
-)
-bellman_ford = _searching(
-    "bellman_ford", "directed", "indices", "return_predecessors", "unweighted"
-)
-johnson = _searching("johnson", "directed", "indices", "return_predecessors", "unweighted")
 
 
 # -- what has the graph's edges, or none of its weights ----------------------------------------------
@@ -155,8 +144,9 @@ def _chosen(found: Any, values: Array) -> Any:
     return of_arguments((values[rows, columns], (rows, columns)), found.shape, form, kind, None)
 
 
-def _tree(name: str, *parameters: str) -> Callable[..., Any]:
+def _tree(name: str) -> Callable[..., Any]:
     own = getattr(_scipy, name)
+    parameters = [*signature(own).parameters][1:]
 
     def tree(csgraph: _Graph, *args: object, **kwargs: object) -> Any:
         given = dict(zip(parameters, args, strict=False)) | kwargs
@@ -166,9 +156,7 @@ def _tree(name: str, *parameters: str) -> Callable[..., Any]:
         directed = "directed" in parameters and bool(given.get("directed", True))
         return _chosen(found, _edges(csgraph, directed))
 
-    tree.__name__ = tree.__qualname__ = name
-    tree.__doc__ = f"As `scipy.sparse.csgraph.{name}`: edges with their weights."
-    return tree
+    return with_name(tree, name, f"As `scipy.sparse.csgraph.{name}`: edges with their weights.")
 
 
 def _constant(name: str) -> Callable[..., Any]:
@@ -181,15 +169,15 @@ def _constant(name: str) -> Callable[..., Any]:
         values = {key: plain(value) for key, value in kwargs.items()}
         return own(*[plain(value) for value in args], **values)
 
-    constant.__name__ = constant.__qualname__ = name
-    constant.__doc__ = f"As `scipy.sparse.csgraph.{name}`: places, which are constants."
-    return constant
+    return with_name(
+        constant, name, f"As `scipy.sparse.csgraph.{name}`: places, which are constants."
+    )
 
 
-minimum_spanning_tree = _tree("minimum_spanning_tree", "overwrite")
-breadth_first_tree = _tree("breadth_first_tree", "i_start", "directed")
-depth_first_tree = _tree("depth_first_tree", "i_start", "directed")
-reconstruct_path = _tree("reconstruct_path", "predecessors", "directed")
+minimum_spanning_tree, breadth_first_tree, depth_first_tree, reconstruct_path = map(
+    _tree,
+    ("minimum_spanning_tree", "breadth_first_tree", "depth_first_tree", "reconstruct_path"),
+)
 
 
 def csgraph_from_dense(graph: Array, *args: object, **kwargs: object) -> Any:
@@ -252,6 +240,4 @@ _CONSTANTS: Mapping[str, Callable[..., Any]] = MappingProxyType(
 )
 globals().update(_CONSTANTS)
 
-
-def __getattr__(name: str) -> Any:
-    return attribute_of(_scipy, name)
+__getattr__ = partial(attribute_of, _scipy)

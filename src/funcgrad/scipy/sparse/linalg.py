@@ -476,6 +476,4 @@ def _exponential(A: SparseMatrix) -> Any:
 
 globals()["expm"] = _exponential
 
-
-def __getattr__(name: str) -> Any:
-    return attribute_of(_scipy, name)
+__getattr__ = partial(attribute_of, _scipy)

@@ -16,7 +16,7 @@ from funcgrad.arrays.reference import unwrapped
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.source import type_error
+from funcgrad.source import type_error, with_name
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
@@ -163,8 +163,7 @@ def _comparison(name: str) -> Callable[[StoredLayout, Any], Any]:
         plain = self.plain(at_this_call(self.entries))
         return getattr(plain, name)(_plain_operand(other))
 
-    compared.__name__ = compared.__qualname__ = name
-    return compared
+    return with_name(compared, name)
 
 
 def _plain_operand(other: object) -> Any:

@@ -6,7 +6,7 @@ A distance of equal points has derivative 0 where it has a kink. All other names
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import partial, wraps
 from inspect import signature
 from typing import Any
 
@@ -331,5 +331,4 @@ def directed_hausdorff(u: ArrayLike, v: ArrayLike, rng: Any = 0, **_: object) ->
     return with_value(own, _euclidean(*pair)), found[0], found[1]
 
 
-def __getattr__(name: str) -> Any:
-    return attribute_of(_scipy, name)
+__getattr__ = partial(attribute_of, _scipy)

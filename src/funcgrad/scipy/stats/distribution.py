@@ -36,7 +36,7 @@ from funcgrad.scipy.stats.likelihood import (
 )
 from funcgrad.scipy.stats.quantile_newton import polished
 from funcgrad.scipy.stats.standard import Formula, Standard, completed, whole_line
-from funcgrad.source import type_error, value_error
+from funcgrad.source import type_error, value_error, with_name
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import elementwise_grad, stop_gradient
 from funcgrad.typing import Array, ArrayLike
@@ -76,9 +76,7 @@ def _method(name: str) -> _Method:
     def method(self: Distribution, x: ArrayLike, *args: ArrayLike, **kwds: ArrayLike) -> Any:
         return answer_by_template((self, name), (x, *args), kwds, answer)
 
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"As SciPy's method `{name}`."
-    return method
+    return with_name(method, name, f"As SciPy's method `{name}`.")
 
 
 def _standard_method(name: str) -> _Method:
@@ -95,12 +93,11 @@ def _standard_method(name: str) -> _Method:
             found = found if _all_infinite(end) else np.where(outside, np.nan, found)
         return found
 
-    method.__name__ = method.__qualname__ = f"_{name}"
-    method.__doc__ = f"""As SciPy's method `_{name}`, that of the standard distribution in its support.
+    doc = f"""As SciPy's method `_{name}`, that of the standard distribution in its support.
 
     Traced values outside the support, where SciPy's formula does not hold, give NaN.
     """
-    return method
+    return with_name(method, f"_{name}", doc)
 
 
 def _all_infinite(end: Any) -> bool:
@@ -111,9 +108,7 @@ def _frozen_method(name: str) -> _Method:
     def method(self: Frozen, *x: ArrayLike) -> Any:
         return getattr(self.distribution, name)(*x, *self.args, **self.kwds)
 
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"As SciPy's method `{name}`."
-    return method
+    return with_name(method, name, f"As SciPy's method `{name}`.")
 
 
 _TRACED = (
@@ -149,9 +144,7 @@ def _moment(name: str, moved: Callable[[Any, Any, Any], Any]) -> _Method:
                 return np.where(inside, moved(formula(*given), loc, scale), np.nan)
             return np.where(scale > 0, moved(own(*shapes), loc, scale), np.nan)
 
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"As SciPy's method `{name}`."
-    return method
+    return with_name(method, name, f"As SciPy's method `{name}`.")
 
 
 _ENDS: Mapping[str, tuple[float, float]] = {
@@ -552,5 +545,4 @@ def _host(own: Any, who: str, name: str) -> _Method:
             return method(x, *shapes.values(), loc=loc)
         return method(x, *shapes.values(), loc=loc, scale=scale)
 
-    host.__name__ = f"{who}.{name}"
-    return host
+    return with_name(host, f"{who}.{name}")

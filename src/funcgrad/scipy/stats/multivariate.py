@@ -22,7 +22,7 @@ from funcgrad.scipy import special
 from funcgrad.scipy.composition import as_single, real, refuse, with_value
 from funcgrad.scipy.python_functions import adopted_where_traced, of_scipy_or_adopted
 from funcgrad.scipy.stats.normal_cdf import normal_cdf
-from funcgrad.source import USERS, as_of_numbers, fail, value_error
+from funcgrad.source import USERS, as_of_numbers, fail, value_error, with_name
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
@@ -326,9 +326,7 @@ def _method(name: str) -> Callable[..., Any]:
             log = _FORMULAS[self.name](x, *args, **kwds)
             return log if name.startswith("log") else np.exp(log)
 
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"As SciPy's method `{name}`."
-    return method
+    return with_name(method, name, f"As SciPy's method `{name}`.")
 
 
 def _normal_draws(own: Any, center: Array, matrix: Array, given: Mapping[str, Any]) -> Any:

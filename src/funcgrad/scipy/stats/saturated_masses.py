@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.scipy.composition import real
+from funcgrad.source import with_name
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
@@ -39,8 +40,7 @@ def _method(name: str) -> Callable[..., Any]:
         value = np.where(inside, found, np.where(above, beyond, below))
         return np.where(np.logical_and(valid, np.logical_not(np.isnan(place))), value, np.nan)
 
-    method.__name__ = method.__qualname__ = name[1:]
-    return method
+    return with_name(method, name[1:])
 
 
 mass_of_discrete, cdf_of_discrete, sf_of_discrete = _method("_pmf"), _method("_cdf"), _method("_sf")
