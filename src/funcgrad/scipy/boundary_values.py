@@ -13,14 +13,13 @@ from funcgrad.expr import Expr, concrete, symbol
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import real, refuse, with_places_of
+from funcgrad.scipy.composition import real, refuse, with_places_of, without_derivative
 from funcgrad.scipy.interpolate import CubicHermiteSpline
 from funcgrad.source import fail, type_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import trace_body
 from funcgrad.transforms.custom.implicit import concatenated, implicit_root
-from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.transforms.jit.jit import jit
 from funcgrad.transforms.jvp import jvp
@@ -93,11 +92,8 @@ def solve_bvp(
     nodes = concrete(concatenated(given), who, lambda whole: solved(whole, given)[0])
     shape = (size, len(nodes))
     whole = ArrayType((size * len(nodes) + parameters,), np.dtype(float))
-    start = primitive(
-        lambda *given: solved(np.concatenate([np.ravel(g) for g in given]), given)[1],
-        out=lambda *_: whole,
-        name=who,
-    )(*given)
+    run = lambda *given: solved(np.concatenate([np.ravel(g) for g in given]), given)[1]  # noqa: E731
+    start = without_derivative(who, run, whole, *given)
 
     def split(z: Array) -> tuple[Any, ...]:
         last = z.shape[0] - parameters

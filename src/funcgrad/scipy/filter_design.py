@@ -27,7 +27,6 @@ from funcgrad.scipy.composition import (
     without_derivative,
 )
 from funcgrad.source import fail, type_error, value_error
-from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
@@ -190,15 +189,11 @@ def remez(
     count = numtaps // 2 + (1 if numtaps % 2 and not signed else 0)
     amplitudes: Any = lift_fully(goals)
     sizes: Any = lift_fully(weights)
-    kept = [stop_gradient(item) for item in (amplitudes, sizes)]
     vector = ArrayType((int(numtaps),), np.dtype(float))
-    h = primitive(own, out=lambda *_: vector, name="remez")(*kept)
+    h = without_derivative("remez", own, vector, amplitudes, sizes)
     table = ArrayType((3, count + 1), np.dtype(float))
-    found = primitive(
-        lambda h, desired, weight: _ripples(h, desired, weight, form),
-        out=lambda *_: table,
-        name="ripples",
-    )(h, *kept)
+    ripples = lambda h, desired, weight: _ripples(h, desired, weight, form)  # noqa: E731
+    found = without_derivative("ripples", ripples, table, h, amplitudes, sizes)
     f, band, sign = found[0], found[1].astype(int), found[2]
     wanted, scale = _targets(f, band, amplitudes, sizes, type)
     basis = _amplitudes(numtaps, signed, f)

@@ -33,6 +33,7 @@ from funcgrad.scipy.composition import (
     tuple_of,
     with_places_of,
     with_value,
+    without_derivative,
     without_tracing,
 )
 from funcgrad.scipy.integral import integral_of
@@ -43,7 +44,6 @@ from funcgrad.scipy.quasi_monte_carlo import qmc_quad as qmc_quad
 from funcgrad.scipy.tanh_sinh import tanhsinh as tanhsinh
 from funcgrad.source import type_error, value_error, warn
 from funcgrad.trace.masked_trees import is_masked
-from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
@@ -148,9 +148,9 @@ def _with_error(
 ) -> tuple[Any, Any]:
     """An integral from a to b, and SciPy's estimate of its error, which has no derivative."""
     ends = [fit(lift_fully(end), _REAL) for end in (a, b)]
-    error = primitive(runner(body, options, 1), out=lambda *types: _REAL, name="quad_error")
     value = _with_jumps(integral_of(body, options, ends, theta), body, options, ends, theta)
-    return value, error(*[stop_gradient(item) for item in [*ends, *theta]])
+    run = runner(body, options, 1)
+    return value, without_derivative("quad_error", run, _REAL, *ends, *theta)
 
 
 def _with_jumps(

@@ -14,9 +14,7 @@ from scipy.signal import _spline
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import floating, in_place_of, with_value
-from funcgrad.transforms.custom.primitive import primitive
-from funcgrad.transforms.grad import stop_gradient
+from funcgrad.scipy.composition import floating, in_place_of, with_value, without_derivative
 from funcgrad.typing import Array
 
 
@@ -42,8 +40,8 @@ def _conditions(
     given = [lift_fully(p) for p in parameters]
     places = np.arange(float(count))
     found = weights(places, *given)
-    kept = primitive(plain, out=lambda *_: ArrayType(found.shape, np.dtype(float)), name="weights")
-    cut = kept(*[stop_gradient(p) for p in given])  # within a weight of two terms, too
+    out = ArrayType(found.shape, np.dtype(float))
+    cut = without_derivative("weights", plain, out, *given)  # within a weight of two terms, too
     return rows @ with_value(cut, np.where(cut != 0, found, 0.0))
 
 

@@ -17,12 +17,10 @@ from funcgrad.expr.registry import functions
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import fit, lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import real, unreplaced, without_tracing
+from funcgrad.scipy.composition import real, unreplaced, without_derivative, without_tracing
 from funcgrad.scipy.integral import integral_of
 from funcgrad.scipy.integrand import integrand_of
 from funcgrad.scipy.quadrature import tanhsinh_result
-from funcgrad.transforms.custom.primitive import primitive
-from funcgrad.transforms.grad import stop_gradient
 from funcgrad.transforms.vmap import vmap
 from funcgrad.typing import Array, ArrayLike
 
@@ -114,11 +112,8 @@ def _integrated(
     """The integral of one entry, and the error, status and counts of SciPy's rule."""
     body, theta = integrand_of(f, args, "tanhsinh")
     ends = [fit(lift_fully(end), _REAL) for end in (low, high)]
-
-    diagnostics = primitive(
-        lambda *numbers: tanhsinh_result(body, options, *numbers)[1:],
-        out=lambda *_: ArrayType((4,), _REAL.dtype),
-        name="tanhsinh",
-    )(*[stop_gradient(item) for item in (*ends, *theta)])
+    run = lambda *numbers: tanhsinh_result(body, options, *numbers)[1:]  # noqa: E731
+    out = ArrayType((4,), _REAL.dtype)
+    diagnostics = without_derivative("tanhsinh", run, out, *ends, *theta)
     rule = {"tanhsinh": tuple(sorted(options.items()))}
     return integral_of(body, rule, ends, theta), diagnostics

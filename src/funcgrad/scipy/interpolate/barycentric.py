@@ -15,8 +15,7 @@ from funcgrad.expr import concrete
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import floating, taken, with_phases, with_value
-from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.scipy.composition import floating, taken, with_phases, with_value, without_derivative
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
@@ -127,9 +126,8 @@ def _chosen(interpolator: _scipy.AAA, cleanup_tol: float | None) -> tuple[Any, A
     whole: Any = np.concatenate([z, f])
     scaled, *places = [int(item) for item in concrete(whole, "AAA", _choice(fit))]
     found = _weights(z, f, np.array(places), bool(scaled))
-    own = primitive(
-        lambda given: fit(given).weights.astype(found.dtype), out=lambda _: found, name="AAA"
-    )(stop_gradient(whole))
+    run = lambda given: fit(given).weights.astype(found.dtype)  # noqa: E731
+    own = without_derivative("AAA", run, lift_fully(found).type, whole)
     found = found * stop_gradient(np.linalg.norm(own) / np.linalg.norm(found))
     return z[places], f[places], with_value(own, with_phases(found, own, axis=-1))
 
@@ -158,7 +156,7 @@ def _zeros(nodes: Array, weights: Array) -> Any:
     given: Any = np.stack([z + 0 * w, w + 0 * z])
     (count,) = concrete(given, "AAA", lambda given: np.array([len(_plain_zeros(given))]))
     out = ArrayType((int(count),), np.result_type(given.dtype, np.complex64))
-    own = primitive(_plain_zeros, out=lambda _: out, name="zeros")(stop_gradient(given))
+    own = without_derivative("zeros", _plain_zeros, out, given)
     size = 1 + np.max(np.abs(stop_gradient(z)))
     far = np.abs(own) > 1e8 * size  # zeros at infinity, but for rounding
     x = np.where(far, 2 * size, own)

@@ -15,9 +15,15 @@ from funcgrad.expr import concrete
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import in_place_of, real, solution, storing, taken, writes
-from funcgrad.transforms.custom.primitive import primitive
-from funcgrad.transforms.grad import stop_gradient
+from funcgrad.scipy.composition import (
+    in_place_of,
+    real,
+    solution,
+    storing,
+    taken,
+    without_derivative,
+    writes,
+)
 from funcgrad.typing import Array, ArrayLike
 
 
@@ -155,11 +161,8 @@ def solved(c: Array, x: Array, y: Array, discontinuity: bool, extrapolate: bool)
         [lift_fully(y).reshape(1), lift_fully(x), lift_fully(c).reshape(-1)]
     )
     count = concrete(whole, "solve", _counter(run, degree))
-    found = primitive(
-        lambda given: run(given, degree),
-        out=lambda _: ArrayType((2, count), np.dtype(float)),
-        name="roots",
-    )(stop_gradient(whole))
+    out = ArrayType((2, count), np.dtype(float))
+    found = without_derivative("roots", lambda given: run(given, degree), out, whole)
     roots, jumps = found[0], found[1].astype(int)
     known = np.isnan(roots)
     place = interval_of(x, roots)

@@ -13,11 +13,9 @@ import scipy.optimize as _scipy
 
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.scipy.composition import composed, nondifferentiable, real
+from funcgrad.scipy.composition import composed, nondifferentiable, real, without_derivative
 from funcgrad.scipy.host_call import host_value
 from funcgrad.scipy.optimize.solver_arguments import converged_result, ends_of
-from funcgrad.transforms.custom.primitive import primitive
-from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
@@ -63,9 +61,8 @@ def lsq_linear(
         beyond = np.where(least < low, -1, np.where(least > high, 1, 0))
         return np.stack([found.x, np.where(found.active_mask == 0, beyond, found.active_mask)])
 
-    given = [stop_gradient(lift_fully(item)) for item in (matrix, right, low, high)]
-    solver = primitive(solved, out=lambda *_: ArrayType((2, size), np.dtype(float)), name="active")
-    start, mask = solver(*given)
+    out = ArrayType((2, size), np.dtype(float))
+    start, mask = without_derivative("active", solved, out, matrix, right, low, high)
     held = np.where(mask < 0, np.where(mask < 0, low, 0.0), np.where(mask > 0, high, 0.0))
     free = mask == 0
     held = np.where(free, start, held)

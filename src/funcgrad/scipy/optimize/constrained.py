@@ -15,16 +15,14 @@ import numpy as np
 import scipy.optimize as _scipy
 
 from funcgrad.graph import ArrayType
-from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import real, tuple_of, without_tracing
+from funcgrad.scipy.composition import real, tuple_of, without_derivative, without_tracing
 from funcgrad.scipy.optimize.nearby_solutions import body_of_search
 from funcgrad.scipy.optimize.solver_arguments import limits
 from funcgrad.source import type_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.transforms.custom import implicit
-from funcgrad.transforms.custom.primitive import primitive
-from funcgrad.transforms.grad import grad, stop_gradient
+from funcgrad.transforms.grad import grad
 from funcgrad.transforms.jacobian import jacobian
 from funcgrad.typing import Array, ArrayLike
 
@@ -131,7 +129,7 @@ def _search(
         return np.concatenate([np.reshape(part, (-1,)) for part in parts])
 
     body, operands = body_of_search(everything, start, args)
-    given = [stop_gradient(lift_fully(item)) for item in (*ends(start), *operands)]
+    given = (*ends(start), *operands)
     size = start.shape[0]
 
     def run(low: Array, high: Array, x0: Array, *theta: Array) -> Array:
@@ -143,13 +141,8 @@ def _search(
 
         return _by_scipy(at, low, high, np.asarray(x0, float))
 
-    count = given[0].shape[0]
-    solver = primitive(
-        run,
-        out=lambda *_: ArrayType((size + count,), np.dtype(float)),
-        name="constrained_minimum",
-    )
-    found = solver(*given)
+    out = ArrayType((size + given[0].shape[0],), np.dtype(float))
+    found = without_derivative("constrained_minimum", run, out, *given)
     return found[:size], found[size:]
 
 

@@ -10,12 +10,10 @@ import scipy.optimize as _scipy
 from funcgrad.arrays.values import by_value
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import composed, real, refuse, with_places_of
+from funcgrad.scipy.composition import composed, real, refuse, with_places_of, without_derivative
 from funcgrad.scipy.optimize.constrained import constraints_of
 from funcgrad.scipy.optimize.solver_arguments import converged_result, limits
 from funcgrad.source import fail
-from funcgrad.transforms.custom.primitive import primitive
-from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
 
@@ -77,9 +75,9 @@ def linprog(
             )
         return np.sort(order[:n]).astype(float)
 
-    given = [lift_fully(item) for item in (cost, *above, *equal, low, high)]
-    chosen = primitive(active, out=lambda c, *rest: c, name="active_constraints")
-    places = chosen(*[stop_gradient(item) for item in given]).astype(int)
+    given = (cost, *above, *equal, low, high)
+    chosen = without_derivative("active_constraints", active, lambda c, *rest: c, *given)
+    places = chosen.astype(int)
     matrix = np.concatenate([equal[0], above[0], np.eye(n), np.eye(n)])
     right = np.concatenate([equal[1], above[1], low, high])
     x = np.linalg.solve(lift_fully(matrix)[places], lift_fully(right)[places])

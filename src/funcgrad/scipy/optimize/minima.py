@@ -15,10 +15,15 @@ import scipy.optimize as _scipy
 
 from funcgrad.control.closed_program import Body, vjp_of_body
 from funcgrad.expr import scalar
-from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.rewrite.substitute import substitute_all
-from funcgrad.scipy.composition import real, tuple_of, with_places_of, without_tracing
+from funcgrad.scipy.composition import (
+    real,
+    tuple_of,
+    with_places_of,
+    without_derivative,
+    without_tracing,
+)
 from funcgrad.scipy.further_arguments import with_numbers
 from funcgrad.scipy.host_call import unrefined
 from funcgrad.scipy.optimize.constrained import constrained_minimum, constraints_of
@@ -32,7 +37,6 @@ from funcgrad.scipy.optimize.solver_arguments import (
     value_alone,
 )
 from funcgrad.transforms.custom import implicit
-from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.custom.solvers import Run, refined_or_argmin
 from funcgrad.transforms.grad import grad, stop_gradient
 from funcgrad.typing import Array, ArrayLike
@@ -153,8 +157,8 @@ def _minimum(
     objective: _Function,
     start: object,
     args: tuple[Any, ...],
-    low: object,
-    high: object,
+    low: Any,
+    high: Any,
     method: str,
 ) -> Any:
     """SciPy's constrained minimum, with the exact gradient; it has no derivative."""
@@ -191,9 +195,8 @@ def _minimum(
             fun, found.x, jac=True, bounds=limits, method="L-BFGS-B", options=options
         ).x
 
-    solver = primitive(run, out=lambda low, high, x0, *theta: x0, name="constrained_minimum")
-    given = [stop_gradient(item) for item in (low, high, *operands)]
-    return solver(*[lift_fully(item) for item in given])
+    out = lambda low, high, x0, *theta: x0  # noqa: E731
+    return without_derivative("constrained_minimum", run, out, low, high, *operands)
 
 
 @with_places_of(_scipy.minimize_scalar)

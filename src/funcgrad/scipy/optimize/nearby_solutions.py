@@ -11,11 +11,10 @@ from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
+from funcgrad.scipy.composition import without_derivative
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import symbols, trace_body, types_of
-from funcgrad.transforms.custom.primitive import primitive
-from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 
@@ -44,8 +43,7 @@ def found_by(
         return np.asarray(found, float).reshape(x0.shape)
 
     size = ArrayType(np.shape(start), np.dtype(float))
-    given = [stop_gradient(lift_fully(item)) for item in (*operands, *settings)]
-    return primitive(run, out=lambda *_: size, name=name)(*given)
+    return without_derivative(name, run, size, *operands, *settings)
 
 
 def body_of_search(

@@ -29,13 +29,11 @@ from funcgrad.arrays.values import by_value
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.scipy.composition import real, with_value
+from funcgrad.scipy.composition import real, with_value, without_derivative
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.sparse.sparse_arguments import of_arguments
 from funcgrad.scipy.sparse.traced_sparse import TracedSparse, has_traced
 from funcgrad.source import value_error, with_name
-from funcgrad.transforms.custom.primitive import primitive
-from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 _Graph = Any
@@ -101,8 +99,8 @@ def _searching(name: str) -> Callable[..., Any]:
         indices = (size,) if starts is None else np.shape(starts)
         parts = 3 if given.get("min_only") else 2
         shape = (parts, *(() if parts == 3 else indices), size)
-        made = primitive(run, out=lambda *_: ArrayType(shape, np.dtype(float)), name=name)
-        own_length, *places = made(stop_gradient(lift_fully(_entries(csgraph))))
+        out = ArrayType(shape, np.dtype(float))
+        own_length, *places = without_derivative(name, run, out, _entries(csgraph))
         before, *sources = [place.astype(np.int32) for place in places]
         length = own_length
         if not given.get("unweighted"):

@@ -15,8 +15,6 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import SciPyWrapper, real, with_value, without_derivative
 from funcgrad.source import fail, value_error
-from funcgrad.transforms.custom.primitive import primitive
-from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
 
@@ -110,10 +108,8 @@ class ConvexHull(_OfPoints):
 
     def _number(self, name: str) -> Any:
         """SciPy's volume or area."""
-        run = primitive(
-            lambda points: float(getattr(self._make(points), name)), out=lambda _: 1.0, name=name
-        )
-        return run(stop_gradient(self.points))
+        run = lambda points: float(getattr(self._make(points), name))  # noqa: E731
+        return without_derivative(name, run, 1.0, self.points)
 
     @property
     def equations(self) -> Any:

@@ -17,9 +17,8 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import special
-from funcgrad.scipy.composition import in_place_of, real, unreplaced, with_value
+from funcgrad.scipy.composition import in_place_of, real, unreplaced, with_value, without_derivative
 from funcgrad.transforms.custom.primitive import primitive
-from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 # -- Shapiro and Wilk -----------------------------------------------------------------------------------
@@ -55,11 +54,8 @@ def swilk(x: Array, a: Array, init: int) -> Any:
     count = data.shape[0]
     weights = np.zeros(count // 2)
     _ansari_swilk_statistics.swilk(np.arange(float(count)), weights, 0)
-    own = primitive(
-        lambda x: np.array(_ansari_swilk_statistics.swilk(x, weights.copy(), 1), float),
-        out=lambda _: ArrayType((3,), np.dtype(float)),
-        name="swilk",
-    )(stop_gradient(data))
+    run = lambda x: np.array(_ansari_swilk_statistics.swilk(x, weights.copy(), 1), float)  # noqa: E731
+    own = without_derivative("swilk", run, ArrayType((3,), np.dtype(float)), data)
     middle = [np.zeros(1)] if count % 2 else []
     whole = np.concatenate([-weights, *middle, weights[::-1]])
     off = data - np.mean(data)

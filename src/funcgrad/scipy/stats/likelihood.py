@@ -14,10 +14,9 @@ from funcgrad.arrays.reference import unwrapped
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import refuse, solution
+from funcgrad.scipy.composition import refuse, solution, without_derivative
 from funcgrad.source import fail, type_error
-from funcgrad.transforms.custom.primitive import primitive
-from funcgrad.transforms.grad import grad, stop_gradient
+from funcgrad.transforms.grad import grad
 from funcgrad.transforms.jacobian import jacobian
 from funcgrad.typing import Array
 
@@ -156,8 +155,8 @@ def maximum_likelihood(
             )
         return found[free]
 
-    start = primitive(run, out=lambda *_: ArrayType((len(free),), np.dtype(float)), name="fit")
-    place = start(*[stop_gradient(lift_fully(item)) for item in (data, *traced.values())])
+    out = ArrayType((len(free),), np.dtype(float))
+    place = without_derivative("fit", run, out, data, *traced.values())
     found = solution(place, grad(objective), data, *known.values())
     return tuple(joined(found, *known.values()))
 

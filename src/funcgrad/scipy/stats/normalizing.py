@@ -10,7 +10,6 @@ import scipy.stats as _scipy
 
 from funcgrad.expr.registry import functions
 from funcgrad.graph import ArrayType
-from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import special
 from funcgrad.scipy.composition import (
@@ -20,14 +19,14 @@ from funcgrad.scipy.composition import (
     refuse_policy,
     unreplaced,
     with_value,
+    without_derivative,
 )
 from funcgrad.scipy.stats.continuous import CONTINUOUS
 from funcgrad.scipy.stats.distribution import Continuous
 from funcgrad.source import fail, type_error, value_error
 from funcgrad.trace.masked_trees import is_masked
 from funcgrad.transforms.custom.implicit import implicit_root
-from funcgrad.transforms.custom.primitive import primitive
-from funcgrad.transforms.grad import grad, stop_gradient
+from funcgrad.transforms.grad import grad
 from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy, host=True)
@@ -49,8 +48,7 @@ def _optimum(who: str, own: _Function, objective: _Function, data: Array) -> Any
             )
         return found
 
-    start = primitive(run, out=lambda _: ArrayType((), np.dtype(float)), name=who)
-    place = start(stop_gradient(lift_fully(data)))
+    place = without_derivative(who, run, ArrayType((), np.dtype(float)), data)
     return with_value(place, implicit_root(grad(objective))(place, data))
 
 
