@@ -348,6 +348,14 @@ def nondifferentiable(
     return operation(*exprs)
 
 
+def nondifferentiable_parts(
+    name: str, run: Callable[..., Any], count: int, *args: ArrayLike
+) -> list[Any]:
+    """As `nondifferentiable`, for each of so many results of a function."""
+    parts = [lambda *given, k=k: run(*given)[k] for k in range(count)]
+    return [nondifferentiable(name, part, *args) for part in parts]
+
+
 def without_derivative(name: str, run: Callable[..., Any], out: Any, *args: ArrayLike) -> Any:
     """As `nondifferentiable`, where ``out`` is the type of the result, or a function of theirs."""
     typed = out if callable(out) else lambda *_: out

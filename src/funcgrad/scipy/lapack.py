@@ -18,6 +18,7 @@ from funcgrad.expr import concrete
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import linalg
+from funcgrad.scipy.matrix_equations import one_triangle
 from funcgrad.source import type_error
 from funcgrad.typing import Array
 
@@ -83,14 +84,8 @@ def dpotrf(a: Array, lower: int = 0, clean: int = 1) -> tuple[Any, int]:
     info = _info("dpotrf", a, lower=lower)
     if info:
         return a * np.nan, info
-    factor = linalg.cholesky(_symmetric(a, lower), bool(lower))
+    factor = linalg.cholesky(one_triangle(a, lower, hermitian=False), bool(lower))
     return (factor if clean else _beside(factor, a, lower)), info
-
-
-def _symmetric(a: Array, lower: object) -> Any:
-    """The matrix of which LAPACK reads one triangle."""
-    part = _triangle(a, lower)
-    return part + part.T - np.diag(np.diag(part))
 
 
 @_over_lapack

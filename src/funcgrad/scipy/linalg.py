@@ -10,7 +10,6 @@ import numpy as np
 import scipy.linalg as _scipy
 
 from funcgrad.graph import ArrayType
-from funcgrad.ops.base.matrix_stacks import hermitian_from
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import (
@@ -34,6 +33,7 @@ from funcgrad.scipy.composition import (
     with_places_of,
     without_derivative,
 )
+from funcgrad.scipy.matrix_equations import one_triangle
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.stacks import over_stacks
 from funcgrad.source import type_error, value_error
@@ -49,19 +49,10 @@ def _conjugated(a: Array) -> Any:
     return np.conj(np.swapaxes(a, -1, -2))
 
 
-def _hermitian(a: Array, lower: bool) -> Any:
-    return hermitian_from("L" if lower else "U").apply(a)
-
-
-def _symmetric(a: Array, lower: bool) -> Any:
-    below = np.tril(a, -1) if lower else np.swapaxes(np.triu(a, 1), -1, -2)
-    return below + np.swapaxes(below, -1, -2) + np.tril(np.triu(a))
-
-
 _STRUCTURES: Mapping[str, Callable[[Any, bool], Any]] = {
     **dict.fromkeys(("gen", "general", "banded"), lambda a, lower: a),
-    **dict.fromkeys(("sym", "symmetric"), _symmetric),
-    **dict.fromkeys(("her", "hermitian", "pos", "positive definite"), _hermitian),
+    **dict.fromkeys(("sym", "symmetric"), lambda a, lower: one_triangle(a, lower, False)),
+    **dict.fromkeys(("her", "hermitian", "pos", "positive definite"), one_triangle),
     "diagonal": lambda a, lower: np.tril(np.triu(a)),
     "tridiagonal": lambda a, lower: np.tril(np.triu(a, -1), 1),
     "upper triangular": lambda a, lower: np.triu(a),
@@ -202,7 +193,7 @@ def eigh(
         return w[chosen], with_phases(v, _own_eigenvectors(own, lift_fully(v).type, a, b))
     left, inner = None, a
     if b is not None:
-        left, inner = np.linalg.cholesky(_hermitian(b, lower)), _hermitian(a, lower)
+        left, inner = np.linalg.cholesky(one_triangle(b, lower)), one_triangle(a, lower)
         if type == 1:
             half = np.linalg.solve(left, inner)
             inner = np.linalg.solve(left, _conjugated(half))

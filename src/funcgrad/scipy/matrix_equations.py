@@ -16,6 +16,7 @@ import numpy as np
 import scipy.linalg as _scipy
 
 from funcgrad.graph import ArrayType
+from funcgrad.ops.base.matrix_stacks import hermitian_from
 from funcgrad.scipy.composition import composed, number, with_value, without_derivative
 from funcgrad.scipy.external_function import with_pullback
 from funcgrad.source import value_error, with_name
@@ -49,6 +50,14 @@ def square_matrix(who: str, a: Array, stacked: bool = False) -> Any:
     if (a.ndim < 2 if stacked else a.ndim != 2) or a.shape[-2] != a.shape[-1]:
         raise value_error(f"{who}: expected a square matrix, but got shape {a.shape}")
     return a
+
+
+def one_triangle(a: Array, lower: object, hermitian: bool = True) -> Any:
+    """The Hermitian, or symmetric, matrix that LAPACK reads: one triangle of it."""
+    if hermitian:
+        return hermitian_from("L" if lower else "U").apply(a)
+    below = np.tril(a, -1) if lower else np.swapaxes(np.triu(a, 1), -1, -2)
+    return below + np.swapaxes(below, -1, -2) + np.tril(np.triu(a))
 
 
 # -- Sylvester's and Lyapunov's equations ----------------------------------------------------------------

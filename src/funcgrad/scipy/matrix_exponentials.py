@@ -109,9 +109,7 @@ def expm_frechet(
     a, direction = np.broadcast_arrays(a, direction)
     a, direction = [x.astype(np.result_type(x.dtype, float)) for x in (a, direction)]
     n = a.shape[-1]
-    upper = np.concatenate([a, direction], axis=-1)
-    lower = np.concatenate([0 * a, a], axis=-1)
-    both = expm(np.concatenate([upper, lower], axis=-2))
+    both = expm(np.block([[a, direction], [0 * a, a]]))
     slope = both[..., :n, n:]
     return (both[..., :n, :n], slope) if compute_expm else slope
 

@@ -10,12 +10,12 @@ import numpy as np
 import scipy.linalg as _scipy
 
 from funcgrad.graph import ArrayType
-from funcgrad.ops.base.matrix_stacks import hermitian_from
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy.composition import (
     as_single,
     composed,
     nondifferentiable,
+    nondifferentiable_parts,
     number,
     taken,
     with_value,
@@ -24,6 +24,7 @@ from funcgrad.scipy.external_function import with_pullback, with_pushforward
 from funcgrad.scipy.matrix_equations import (
     in_one_dtype,
     of_real_form,
+    one_triangle,
     real_form,
     square_matrix,
     sylvester,
@@ -187,7 +188,7 @@ def _ldl_of(lower: bool, hermitian: bool) -> Callable[..., Any]:
         """With p = l^-1 da l^-H: its diagonal blocks are dd, and dl = l x where x d is what is below them."""
         left, middle = both[0], both[1]
         order = order_of(stop_gradient(lift_fully(a)))
-        moved = _one_triangle(da, lower, hermitian)[order][:, order]
+        moved = one_triangle(da, lower, hermitian)[order][:, order]
         half = np.linalg.solve(left, moved)
         p = adjoint(np.linalg.solve(left, adjoint(half)))
         block = (middle != 0) | (np.eye(middle.shape[0]) == 1)
@@ -206,14 +207,6 @@ def _ldl_of(lower: bool, hermitian: bool) -> Callable[..., Any]:
         return both[0][np.argsort(order)], both[1], order
 
     return found
-
-
-def _one_triangle(a: Array, lower: bool, hermitian: bool) -> Any:
-    """The matrix that LAPACK reads: one triangle of it."""
-    if hermitian:
-        return hermitian_from("L" if lower else "U").apply(a)
-    half = np.tril(a, -1) if lower else np.triu(a, 1)
-    return half + half.T + np.diag(np.diagonal(a))
 
 
 @_kept
@@ -264,12 +257,8 @@ def matrix_balance(
 ) -> Any:
     """As `scipy.linalg.matrix_balance`; scales and the order are constant."""
     a: Any = square_matrix("matrix_balance", np.atleast_2d(number("matrix_balance", A)))
-
-    def own(k: int) -> Any:
-        run = lambda a: _scipy.matrix_balance(a, permute, scale, separate=True)[1][k]  # noqa: E731
-        return nondifferentiable("matrix_balance", run, a)
-
-    scales, order = own(0), own(1)
+    run = lambda a: _scipy.matrix_balance(a, permute, scale, separate=True)[1]  # noqa: E731
+    scales, order = nondifferentiable_parts("matrix_balance", run, 2, a)
     rows = lift_fully(a)[order][:, order]
     balanced = rows * (scales / scales[:, None])
     if separate:

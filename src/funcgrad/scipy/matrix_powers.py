@@ -117,9 +117,7 @@ def _along_by_blocks(found: _Function, a: Array, direction: Array) -> Any:
     """
     n = a.shape[0]
     factor = _ratio_of_sizes(a, direction)
-    upper = np.concatenate([a, factor * direction], axis=1)
-    lower = np.concatenate([0 * a, a], axis=1)
-    return found(np.concatenate([upper, lower]))[:n, n:] / factor
+    return found(np.block([[a, factor * direction], [0 * a, a]]))[:n, n:] / factor
 
 
 def _ratio_of_sizes(a: Array, direction: Array) -> Any:

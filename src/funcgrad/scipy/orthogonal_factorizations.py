@@ -20,6 +20,7 @@ from funcgrad.scipy.composition import (
     composed,
     floating,
     nondifferentiable,
+    nondifferentiable_parts,
     number,
     with_phases,
     with_value,
@@ -131,19 +132,12 @@ def rq(a: ArrayLike, mode: str = "full", **_: object) -> Any:
     # With the rows in reverse, the adjoint is q^H r^H, with r^H turned by half a turn.
     left, right = np.linalg.qr(_adjoint(matrix)[:, ::-1])
     r, q = _adjoint(right)[::-1, ::-1], _adjoint(left)[::-1]
-    own_r, own_q = _own_parts("rq", matrix)
+    own_r, own_q = nondifferentiable_parts("rq", lambda a: _scipy.rq(a, mode="economic"), 2, matrix)
     q = with_phases(q, own_q, axis=1)
     r = with_value(own_r, np.triu(matrix @ _adjoint(q), r.shape[1] - m))
     if mode == "r":
         return np.concatenate([np.zeros((m, n - m)), r], axis=1) if m < n else r
     return r, with_value(own_q, q)
-
-
-def _own_parts(name: str, a: Array) -> tuple[Any, Any]:
-    """SciPy's two factors of a matrix, in the mode 'economic', without derivatives."""
-    own = getattr(_scipy, name)
-    r, q = [nondifferentiable(name, lambda a, k=k: own(a, mode="economic")[k], a) for k in range(2)]
-    return r, q
 
 
 @_kept
@@ -166,15 +160,8 @@ def qr_multiply(
             f"qr_multiply: expected shapes that fit {'Q @ c' if mode == 'left' else 'c @ Q'}, but got "
             f"{matrix.shape} and {factor.shape}",
         )
-    own = [
-        nondifferentiable(
-            "qr_multiply",
-            lambda a, c, k=k: _scipy.qr_multiply(a, c, mode, pivoting, conjugate)[k],
-            matrix,
-            factor,
-        )
-        for k in range(2)
-    ]
+    run = lambda a, c: _scipy.qr_multiply(a, c, mode, pivoting, conjugate)  # noqa: E731
+    own = nondifferentiable_parts("qr_multiply", run, 2, matrix, factor)
     product = q @ factor if mode == "left" else factor @ q
     return (with_value(own[0], product), with_value(own[1], r), *order)
 

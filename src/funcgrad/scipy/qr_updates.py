@@ -15,7 +15,12 @@ import scipy.linalg as _scipy
 
 from funcgrad.arrays.values import by_value
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.scipy.composition import composed, nondifferentiable, with_phases, with_value
+from funcgrad.scipy.composition import (
+    composed,
+    nondifferentiable_parts,
+    with_phases,
+    with_value,
+)
 from funcgrad.scipy.matrix_equations import in_one_dtype
 from funcgrad.source import value_error
 from funcgrad.typing import Array, ArrayLike
@@ -25,7 +30,7 @@ _kept = composed(_scipy, single=True, host=True)
 
 def _factors(name: str, a: Array, run: Callable[..., Any], *given: Array) -> tuple[Any, Any]:
     """Those of the matrix a, whose value is SciPy's ``run`` of the given arrays."""
-    own_q, own_r = [nondifferentiable(name, lambda *x, k=k: run(*x)[k], *given) for k in range(2)]
+    own_q, own_r = nondifferentiable_parts(name, run, 2, *given)
     rows, columns = a.shape[0], own_q.shape[1]
     beside = columns - min(a.shape)
     if beside > 1:

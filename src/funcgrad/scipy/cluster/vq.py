@@ -12,7 +12,13 @@ import numpy as np
 import scipy.cluster.vq as _scipy
 
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.scipy.composition import composed, in_place_of, nondifferentiable, number, with_value
+from funcgrad.scipy.composition import (
+    composed,
+    in_place_of,
+    nondifferentiable_parts,
+    number,
+    with_value,
+)
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.typing import Array, ArrayLike
 
@@ -28,10 +34,7 @@ def vq(obs: ArrayLike, code_book: ArrayLike, **_: object) -> Any:
     array([ 1., -1.])
     """
     x, codes = number("vq", obs, "fiub"), number("vq", code_book, "fiub")
-    nearest, own = [
-        nondifferentiable("vq", lambda x, codes, k=k: _scipy.vq(x, codes)[k], x, codes)
-        for k in range(2)
-    ]
+    nearest, own = nondifferentiable_parts("vq", _scipy.vq, 2, x, codes)
     away = x - lift_fully(codes)[nearest]
     found = np.abs(away) if away.ndim == 1 else np.linalg.norm(away, axis=1)
     return nearest, with_value(own, found)
