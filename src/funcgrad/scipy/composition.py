@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache, wraps
 from inspect import Parameter, Signature, signature
 from itertools import takewhile
@@ -475,11 +476,24 @@ class SciPyWrapper:
     """
 
     own: Any
+    _kind: Any
+    __signature__: Signature
     _plain_part, _takes = "data", ""
     """What is plain, and what takes traced data, for an error."""
 
-    def __init__(self, own: object) -> None:
-        self._set_own(own)
+    def __init_subclass__(cls, of: Any = None) -> None:
+        """A class ``of`` SciPy's, with its signature, or one that several have as a base."""
+        if of is not None:
+            cls._kind = of
+            with suppress(ValueError):  # of compiled code, which has that of the base
+                cls.__signature__ = signature(of)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if holds_expr([*args, *kwargs.values()]):
+            self.own = None
+            self._set_traced(*args, **kwargs)
+        else:
+            self._set_own(self._kind(*args, **kwargs))
 
     @classmethod
     def of_scipy(cls, own: Any) -> Self:
@@ -491,6 +505,10 @@ class SciPyWrapper:
     def _set_own(self, own: Any) -> None:
         """Take what the methods for traced points need from SciPy's object."""
         self.own = own
+
+    def _set_traced(self, *args: Any, **kwargs: Any) -> None:
+        """Take the arguments of SciPy's class, of which one is traced."""
+        raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "own":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -105,7 +104,7 @@ class FittedSurface(SciPyWrapper):
         return self.fp
 
 
-class RectBivariateSpline(FittedSurface):
+class RectBivariateSpline(FittedSurface, of=_scipy.RectBivariateSpline):
     """As `scipy.interpolate.RectBivariateSpline`, in data and points too.
 
     With ``s > 0`` knots are a choice among the coordinates, and
@@ -118,7 +117,7 @@ class RectBivariateSpline(FittedSurface):
     6.0
     """
 
-    def __init__(
+    def _set_traced(
         self,
         x: ArrayLike,
         y: ArrayLike,
@@ -129,11 +128,7 @@ class RectBivariateSpline(FittedSurface):
         s: Array | float = 0,
         **options: Any,
     ) -> None:
-        if not holds_expr([x, y, z, *bbox, s]):
-            own = _scipy.RectBivariateSpline(x, y, z, list(bbox), kx, ky, s, **options)
-            self._set_own(own)
-            return
-        who, self.own, self.degrees = "RectBivariateSpline", None, (kx, ky)
+        who, self.degrees = "RectBivariateSpline", (kx, ky)
         along_x, along_y = [
             Abscissae.within(real(who, at).reshape(-1), ends, k)
             for at, ends, k in ((x, bbox[:2], kx), (y, bbox[2:], ky))
@@ -166,7 +161,7 @@ def _on_grid(
     return [tx, ty], c.reshape(tx.size - x.k - 1, ty.size - y.k - 1)
 
 
-class LSQBivariateSpline(FittedSurface):
+class LSQBivariateSpline(FittedSurface, of=_scipy.LSQBivariateSpline):
     """As `scipy.interpolate.LSQBivariateSpline`, also in the data, the weights,
     the knots and the points.
 
@@ -177,25 +172,27 @@ class LSQBivariateSpline(FittedSurface):
     1.0
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if not holds_expr([*args, *kwargs.values()]):
-            self._set_own(_scipy.LSQBivariateSpline(*args, **kwargs))
-            return
-        who, self.own = "LSQBivariateSpline", None
-        bound = signature(_scipy.LSQBivariateSpline).bind(*args, **kwargs)
-        bound.apply_defaults()
-        given = bound.arguments
-        x, y, z = [real(who, given[name]).reshape(-1) for name in "xyz"]
-        weights = np.ones(z.shape) if given["w"] is None else real(who, given["w"])
-        self.degrees = int(given["kx"]), int(given["ky"])
+    def _set_traced(
+        self,
+        x: Any,
+        y: Any,
+        z: Any,
+        tx: Any,
+        ty: Any,
+        w: ArrayLike | None = None,
+        bbox: Any = (None, None, None, None),
+        kx: int = 3,
+        ky: int = 3,
+        eps: float | None = None,
+    ) -> None:
+        who, self.degrees = "LSQBivariateSpline", (int(kx), int(ky))
+        x, y, z = [real(who, item).reshape(-1) for item in (x, y, z)]
+        weights = np.ones(z.shape) if w is None else real(who, w)
         tx, ty = [
             Abscissae(at, *_interval(at, ends, inner, k), k).knots(inner)
-            for at, ends, k, inner in zip(
-                (x, y),
-                (given["bbox"][:2], given["bbox"][2:]),
-                self.degrees,
-                [real(who, given[name]) for name in ("tx", "ty")],
-                strict=True,
+            for at, ends, k, inner in (
+                (x, bbox[:2], self.degrees[0], real(who, tx)),
+                (y, bbox[2:], self.degrees[1], real(who, ty)),
             )
         ]
         bases = [
@@ -209,7 +206,7 @@ class LSQBivariateSpline(FittedSurface):
         found = np.linalg.solve(r, q.T @ (weights * z))
         parts = [x, y, z, weights, tx, ty]
         sizes = tuple([part.shape[0] for part in parts])
-        run = _with_given_knots(sizes, self.degrees, by_value(given["eps"], who))
+        run = _with_given_knots(sizes, self.degrees, by_value(eps, who))
         own = nondifferentiable(who, run, *parts, like=lambda *_: np.zeros(found.shape))
         self.tck = tx, ty, with_value(own, found)
         self.fp = np.sum(np.square(weights * z - matrix @ self.tck[2]))
@@ -256,17 +253,14 @@ def _with_given_knots(
     return coefficients
 
 
-class SmoothBivariateSpline(FittedSurface):
+class SmoothBivariateSpline(FittedSurface, of=_scipy.SmoothBivariateSpline):
     """As `scipy.interpolate.SmoothBivariateSpline`, also in the points."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if holds_expr([*args, *kwargs.values()]):
-            raise type_error(
-                "SmoothBivariateSpline: expected plain data, since FITPACK moves the knots with them; write "
-                "LSQBivariateSpline with given knots, or RBFInterpolator(points, z, smoothing=...)",
-            )
-        self.own = _scipy.SmoothBivariateSpline(*args, **kwargs)
-        self.tck, self.degrees = self.own.tck, self.own.degrees
+    def _set_traced(self, *args: Any, **kwargs: Any) -> None:
+        raise type_error(
+            "SmoothBivariateSpline: expected plain data, since FITPACK moves the knots with them; write "
+            "LSQBivariateSpline with given knots, or RBFInterpolator(points, z, smoothing=...)",
+        )
 
 
 @composed(_scipy, host=True)
@@ -288,7 +282,7 @@ def bisplev(x: ArrayLike, y: ArrayLike, tck: Sequence[Any], dx: int = 0, dy: int
     return values[0] if values.shape[1] > 1 else values[0, 0]
 
 
-class NdBSpline(SciPyWrapper):
+class NdBSpline(SciPyWrapper, of=_scipy.NdBSpline):
     """As `scipy.interpolate.NdBSpline`, also in the coefficients and the points.
     The knots are plain.
 
@@ -298,17 +292,13 @@ class NdBSpline(SciPyWrapper):
     0.0
     """
 
-    def __init__(
+    def _set_traced(
         self, t: Sequence[ArrayLike], c: ArrayLike, k: Array, *, extrapolate: bool | None = None
     ) -> None:
         if holds_expr(list(t)):
             raise type_error(
                 "NdBSpline: expected plain knots, but got traced ones; write BSpline, which takes such",
             )
-        if not holds_expr(c):
-            self._set_own(_scipy.NdBSpline(t, c, k, extrapolate=extrapolate))
-            return
-        self.own = None
         self.k = (int(k),) * len(t) if np.ndim(k) == 0 else tuple(map(int, k))
         self.t = tuple(np.asarray(knots, float) for knots in t)
         self.c = number("NdBSpline", c)

@@ -18,7 +18,7 @@ from funcgrad.typing import Array, ArrayLike
 _composed = composed(_scipy)
 
 
-class BSpline(SciPyWrapper):
+class BSpline(SciPyWrapper, of=_scipy.BSpline):
     """As `scipy.interpolate.BSpline`, also in the knots, the coefficients and the
     points.
 
@@ -31,13 +31,10 @@ class BSpline(SciPyWrapper):
     c: Array
     _takes = "; spline(x, nu), the derivative of order nu, takes them"
 
-    def __init__(
+    def _set_traced(
         self, t: ArrayLike, c: ArrayLike, k: int, extrapolate: object = True, axis: int = 0
     ) -> None:
-        if not holds_expr([t, c]):
-            self._set_own(_scipy.BSpline(t, c, k, extrapolate, axis))
-            return
-        self.own, self.t = None, real("BSpline", t)
+        self.t = real("BSpline", t)
         self.c = np.moveaxis(number("BSpline", c), axis, 0)
         self.k, self.extrapolate, self.axis = int(k), extrapolate, axis % self.c.ndim
         expect_rising("Knots must be in a non-decreasing order.", self.t, strictly=False)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import scipy.interpolate as _scipy
 
-from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.banded_systems import solve_banded
 from funcgrad.scipy.composition import number, real
 from funcgrad.scipy.interpolate.knot_order import expect_rising
@@ -32,15 +31,12 @@ def _data(who: str, x: ArrayLike, y: ArrayLike, axis: int) -> tuple[Array, Array
     return knots, np.moveaxis(values, axis, 0), axis
 
 
-class CubicHermiteSpline(PPoly):
+class CubicHermiteSpline(PPoly, of=_scipy.CubicHermiteSpline):
     """As `scipy.interpolate.CubicHermiteSpline`."""
 
-    def __init__(
+    def _set_traced(  # type: ignore[override]
         self, x: ArrayLike, y: ArrayLike, dydx: ArrayLike, axis: int = 0, extrapolate: object = None
     ) -> None:
-        if not holds_expr([x, y, dydx]):
-            self._set_own(_scipy.CubicHermiteSpline(x, y, dydx, axis, extrapolate))
-            return
         knots, values, axis = _data("CubicHermiteSpline", x, y, axis)
         slopes = np.moveaxis(number("CubicHermiteSpline", dydx), axis, 0)
         if slopes.shape != values.shape:
@@ -75,7 +71,7 @@ class CubicHermiteSpline(PPoly):
 
 
 # -- splines -----------------------------------------------------------------------------------------
-class CubicSpline(CubicHermiteSpline):
+class CubicSpline(CubicHermiteSpline, of=_scipy.CubicSpline):
     """As `scipy.interpolate.CubicSpline`: the spline, also in the data, their
     abscissae and end conditions.
 
@@ -84,7 +80,7 @@ class CubicSpline(CubicHermiteSpline):
     array([ 0.375,  0.75 , -0.125])
     """
 
-    def __init__(
+    def _set_traced(  # type: ignore[override]  # each has SciPy's arguments of its own
         self,
         x: ArrayLike,
         y: ArrayLike,
@@ -92,9 +88,6 @@ class CubicSpline(CubicHermiteSpline):
         bc_type: object = "not-a-knot",
         extrapolate: object = None,
     ) -> None:
-        if not holds_expr([x, y, bc_type]):
-            self._set_own(_scipy.CubicSpline(x, y, axis, bc_type, extrapolate))
-            return
         knots, values, axis = _data("CubicSpline", x, y, axis)
         if extrapolate is None:
             extrapolate = "periodic" if _is(bc_type, "periodic") else True
@@ -206,22 +199,19 @@ def _periodic_slopes(width: Array, chord: Array) -> Any:
 
 
 # -- local slopes ------------------------------------------------------------------------------------
-class PchipInterpolator(CubicHermiteSpline):
+class PchipInterpolator(CubicHermiteSpline, of=_scipy.PchipInterpolator):
     """As `scipy.interpolate.PchipInterpolator`."""
 
-    def __init__(
+    def _set_traced(  # type: ignore[override]
         self, x: ArrayLike, y: ArrayLike, axis: int = 0, extrapolate: object = None
     ) -> None:
-        if not holds_expr([x, y]):
-            self._set_own(_scipy.PchipInterpolator(x, y, axis, extrapolate))
-            return
         self._set_local(_pchip_slopes, x, y, axis, extrapolate)
 
 
-class Akima1DInterpolator(CubicHermiteSpline):
+class Akima1DInterpolator(CubicHermiteSpline, of=_scipy.Akima1DInterpolator):
     """As `scipy.interpolate.Akima1DInterpolator`."""
 
-    def __init__(
+    def _set_traced(  # type: ignore[override]
         self,
         x: ArrayLike,
         y: ArrayLike,
@@ -230,10 +220,6 @@ class Akima1DInterpolator(CubicHermiteSpline):
         method: str = "akima",
         extrapolate: object = None,
     ) -> None:
-        if not holds_expr([x, y]):
-            own = _scipy.Akima1DInterpolator(x, y, axis, method=method, extrapolate=extrapolate)
-            self._set_own(own)
-            return
         slopes = partial(_akima_slopes, method=method)
         self._set_local(slopes, x, y, axis, bool(extrapolate))
 

@@ -100,15 +100,11 @@ class FittedSpline(SciPyWrapper):
 def _fitted(name: str) -> Any:
     own = getattr(_scipy, name)
 
-    class Fitted(FittedSpline):
-        def __init__(self, *args: object, **kwargs: object) -> None:
-            if not holds_expr([*args, *kwargs.values()]):
-                made = FittedSpline.of_scipy(own(*args, **kwargs))
-            else:
-                bound = signature(own).bind(*args, **kwargs)
-                bound.apply_defaults()
-                made = _of_traced_data(name, **bound.arguments)
-            vars(self).update(vars(made))
+    class Fitted(FittedSpline, of=own):
+        def _set_traced(self, *args: object, **kwargs: object) -> None:
+            bound = signature(own).bind(*args, **kwargs)
+            bound.apply_defaults()
+            vars(self).update(vars(_of_traced_data(name, **bound.arguments)))
 
     doc = "in the points and in\nthe data. The derivative is as that of `splrep`."
     return with_name(Fitted, name, f"As `scipy.interpolate.{name}`, {doc}")

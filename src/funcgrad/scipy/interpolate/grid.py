@@ -48,7 +48,7 @@ def _cell(grid: Array, q: Array) -> tuple[tuple[Any, Any], Any]:
     return (place, place + 1), (q - left) / (taken(grid, place + 1) - left)
 
 
-class interp1d(SciPyWrapper):  # noqa: N801
+class interp1d(SciPyWrapper, of=_scipy.interp1d):  # noqa: N801
     """As `scipy.interpolate.interp1d`, also in the data, their abscissae and the
     points x.
 
@@ -61,7 +61,7 @@ class interp1d(SciPyWrapper):  # noqa: N801
     0.5
     """
 
-    def __init__(
+    def _set_traced(
         self,
         x: ArrayLike,
         y: ArrayLike,
@@ -72,12 +72,7 @@ class interp1d(SciPyWrapper):  # noqa: N801
         fill_value: Any = np.nan,
         assume_sorted: bool = False,
     ) -> None:
-        if not holds_expr([x, y, fill_value]):
-            self._set_own(
-                _scipy.interp1d(x, y, kind, axis, copy, bounds_error, fill_value, assume_sorted)
-            )
-            return
-        self.own, self.fill_value = None, _without_none(fill_value)
+        self.fill_value = _without_none(fill_value)
         self.kind = _SPLINES.get(kind, kind) if isinstance(kind, int) else kind
         self._prepare(x, y, axis, assume_sorted)
 
@@ -171,7 +166,7 @@ def _without_none(fill_value: Any) -> Any:
     return fill_value.astype(float) if is_none else np.nan if fill_value is None else fill_value
 
 
-class RegularGridInterpolator(SciPyWrapper):
+class RegularGridInterpolator(SciPyWrapper, of=_scipy.RegularGridInterpolator):
     """As `scipy.interpolate.RegularGridInterpolator`, also in the values, the
     grid and the points.
 
@@ -181,7 +176,7 @@ class RegularGridInterpolator(SciPyWrapper):
     outside the grid gives nan where SciPy raises ValueError for a plain one.
     """
 
-    def __init__(
+    def _set_traced(
         self,
         points: Sequence[ArrayLike],
         values: ArrayLike,
@@ -190,11 +185,7 @@ class RegularGridInterpolator(SciPyWrapper):
         fill_value: ArrayLike | None = np.nan,
         **options: object,
     ) -> None:
-        if not holds_expr([*points, values, fill_value]):
-            own = _scipy.RegularGridInterpolator
-            self._set_own(own(points, values, method, bounds_error, fill_value, **options))
-            return
-        self.own, self.method, self.fill_value = None, method, fill_value
+        self.method, self.fill_value = method, fill_value
         self.grid = [real("RegularGridInterpolator", axis) for axis in points]
         for k, axis in enumerate(self.grid):
             expect_rising(

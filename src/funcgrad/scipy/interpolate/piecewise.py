@@ -36,7 +36,7 @@ class OfScipy(Protocol):
     def __call__(self, x: ArrayLike, nu: int = 0, extrapolate: object = None) -> Any: ...
 
 
-class PPoly(SciPyWrapper):
+class PPoly(SciPyWrapper, of=_scipy.PPoly):
     """As `scipy.interpolate.PPoly`, also in the coefficients, the breakpoints and
     the points.
 
@@ -54,12 +54,9 @@ class PPoly(SciPyWrapper):
     extrapolate: Any
     _takes = "; evaluation, derivative, antiderivative, integrate, solve and roots take them"
 
-    def __init__(
+    def _set_traced(
         self, c: ArrayLike, x: ArrayLike, extrapolate: object = None, axis: int = 0
     ) -> None:
-        if not holds_expr([c, x]):
-            self._set_own(_scipy.PPoly(c, x, extrapolate, axis))
-            return
         coefficients = np.moveaxis(number("PPoly", c), (axis, axis + 1), (0, 1))
         breakpoints = real("PPoly", x)
         expect_rising("`x` must be strictly increasing or decreasing.", breakpoints, False, True)

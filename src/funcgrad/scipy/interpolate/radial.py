@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from inspect import signature
 from itertools import combinations_with_replacement
 from types import MappingProxyType
 from typing import Any
@@ -44,7 +43,7 @@ _LEAST_DEGREES = {"multiquadric": 0, "linear": 0, "thin_plate_spline": 1, "cubic
 _WITHOUT_SCALE = ("linear", "thin_plate_spline", "cubic", "quintic")
 
 
-class RBFInterpolator(SciPyWrapper):
+class RBFInterpolator(SciPyWrapper, of=_scipy.RBFInterpolator):
     """As `scipy.interpolate.RBFInterpolator`, also in the data d, their places y,
     ``smoothing``, ``epsilon``, and the points.
 
@@ -56,15 +55,6 @@ class RBFInterpolator(SciPyWrapper):
     2.0
     """
 
-    def __init__(self, y: ArrayLike, d: ArrayLike, *args: object, **kwargs: object) -> None:
-        if not holds_expr([y, d, *args, *kwargs.values()]):
-            self._set_own(_scipy.RBFInterpolator(y, d, *args, **kwargs))
-            return
-        self.own = None
-        bound = signature(_scipy.RBFInterpolator).bind(y, d, *args, **kwargs)
-        bound.apply_defaults()
-        self._set_traced(**bound.arguments)
-
     def _set_own(self, own: _scipy.RBFInterpolator) -> None:
         self.own = own
         data = own.d[:, 0::2] + 1j * own.d[:, 1::2] if _is_complex(own) else own.d
@@ -75,11 +65,11 @@ class RBFInterpolator(SciPyWrapper):
         self,
         y: ArrayLike,
         d: ArrayLike,
-        neighbors: int | None,
-        smoothing: ArrayLike,
-        kernel: str,
-        epsilon: ArrayLike | None,
-        degree: int | None,
+        neighbors: int | None = None,
+        smoothing: ArrayLike = 0.0,
+        kernel: str = "thin_plate_spline",
+        epsilon: ArrayLike | None = None,
+        degree: int | None = None,
     ) -> None:
         who, kernel = "RBFInterpolator", kernel.lower()
         places, data = real(who, y), number(who, d)

@@ -116,25 +116,21 @@ def _one_each(points: ArrayType) -> ArrayType:
     return ArrayType(points.shape[:1], np.dtype(np.int32))
 
 
-class NearestNDInterpolator(SciPyWrapper):
+class NearestNDInterpolator(SciPyWrapper, of=_scipy.NearestNDInterpolator):
     """As `scipy.interpolate.NearestNDInterpolator`, in the values; which point is
     nearest has derivative 0.
     """
 
     values: Any
 
-    def __init__(
+    def _set_traced(
         self,
         x: ArrayLike,
         y: ArrayLike,
         rescale: bool = False,
         tree_options: dict[str, Any] | None = None,
     ) -> None:
-        if not holds_expr([x, y]):
-            self._set_own(_scipy.NearestNDInterpolator(x, y, rescale, tree_options))
-            return
-        self.own, self.values = None, y
-        self._made = x, rescale, tree_options
+        self.values, self._made = y, (x, rescale, tree_options)
 
     def _set_own(self, own: Any) -> None:
         self.own, self.values = own, own.values

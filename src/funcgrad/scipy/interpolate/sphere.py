@@ -23,15 +23,12 @@ _MOST_VALUES = 2048
 class _SphereSurface(FittedSurface):
     """A spline of colatitudes and longitudes."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kind = type(self).__name__
-        if holds_expr([*args, *kwargs.values()]):
-            raise type_error(
-                f"{kind}: expected plain data, but got traced ones; traced points have derivatives; write "
-                "RectSphereBivariateSpline(u, v, r) without smoothing, which takes traced values r, or "
-                "RBFInterpolator(points, r) with points in space",
-            )
-        self._set_own(getattr(_scipy, kind)(*args, **kwargs))
+    def _set_traced(self, *args: Any, **kwargs: Any) -> None:
+        raise type_error(
+            f"{type(self).__name__}: expected plain data, but got traced ones; traced points have "
+            "derivatives; write RectSphereBivariateSpline(u, v, r) without smoothing, which takes traced "
+            "values r, or RBFInterpolator(points, r) with points in space",
+        )
 
     def __call__(
         self, theta: ArrayLike, phi: ArrayLike, dtheta: int = 0, dphi: int = 0, grid: bool = True
@@ -47,15 +44,15 @@ class _SphereSurface(FittedSurface):
         return self(theta, phi, dtheta, dphi, grid=False)
 
 
-class SmoothSphereBivariateSpline(_SphereSurface):
+class SmoothSphereBivariateSpline(_SphereSurface, of=_scipy.SmoothSphereBivariateSpline):
     """As `scipy.interpolate.SmoothSphereBivariateSpline`, also in the points."""
 
 
-class LSQSphereBivariateSpline(_SphereSurface):
+class LSQSphereBivariateSpline(_SphereSurface, of=_scipy.LSQSphereBivariateSpline):
     """As `scipy.interpolate.LSQSphereBivariateSpline`, also in the points."""
 
 
-class RectSphereBivariateSpline(_SphereSurface):
+class RectSphereBivariateSpline(_SphereSurface, of=_scipy.RectSphereBivariateSpline):
     """As `scipy.interpolate.RectSphereBivariateSpline`, also in the points, and
     in the values for s = 0.
 
@@ -67,20 +64,18 @@ class RectSphereBivariateSpline(_SphereSurface):
     0.1
     """
 
-    def __init__(
+    def _set_traced(
         self, u: ArrayLike, v: ArrayLike, r: ArrayLike, *more: Any, **options: Any
     ) -> None:
         smoothing = more[0] if more else options.get("s", 0.0)
-        others = [u, v, *more, *options.values()]
-        if not holds_expr(r) or holds_expr(others) or smoothing or np.size(r) > _MOST_VALUES:
-            super().__init__(u, v, r, *more, **options)
-            return
+        if holds_expr([u, v, *more, *options.values()]) or smoothing or np.size(r) > _MOST_VALUES:
+            super()._set_traced()
         values = real(type(self).__name__, r)
         rows = tuple(np.ravel(u).tolist()), tuple(np.ravel(v).tolist())
         how = (*rows, values.shape, _hashable(more), _hashable(sorted(options.items())))
         (tu, tv, fixed), matrix = _affine(*how)
         own = nondifferentiable(type(self).__name__, _coefficients(*how), values)
-        self.own, self.degrees, self.fp, self.v0 = None, (3, 3), np.zeros(()), rows[1][0]
+        self.degrees, self.fp, self.v0 = (3, 3), np.zeros(()), rows[1][0]
         self.tck = tu, tv, with_value(own, fixed + matrix @ values.reshape(-1))
 
 

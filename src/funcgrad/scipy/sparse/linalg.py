@@ -270,12 +270,12 @@ def splu(A: SparseMatrix, *args: object, **kwargs: object) -> SuperLU | FactorsO
     """As `scipy.sparse.linalg.splu`."""
     if isinstance(A, TracedSparse):
         return FactorsOfTraced(A)
-    return SuperLU(_scipy.splu(_constant("splu", A), *args, **kwargs))
+    return SuperLU.of_scipy(_scipy.splu(_constant("splu", A), *args, **kwargs))
 
 
 def spilu(A: Array, *args: object, **kwargs: object) -> SuperLU:
     """As `scipy.sparse.linalg.spilu`."""
-    return SuperLU(_scipy.spilu(_constant("spilu", A), *args, **kwargs))
+    return SuperLU.of_scipy(_scipy.spilu(_constant("spilu", A), *args, **kwargs))
 
 
 def factorized(A: Array) -> Callable[[ArrayLike], Any]:

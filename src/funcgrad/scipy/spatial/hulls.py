@@ -14,7 +14,7 @@ from funcgrad.expr import concrete
 from funcgrad.graph import ArrayType
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import SciPyWrapper, real, with_value, without_derivative
-from funcgrad.source import fail, value_error
+from funcgrad.source import value_error
 from funcgrad.typing import Array, ArrayLike
 
 
@@ -24,14 +24,11 @@ class _OfPoints(SciPyWrapper):
     Which points a facet or a simplex has is read from the values.
     """
 
-    _kind: Any
+    _plain_part = "points"
     _choices: tuple[str, ...]
     """The attributes that are choices, the same for all near points."""
 
-    def __init__(self, points: ArrayLike, *args: object, **kwargs: object) -> None:
-        if not holds_expr(points):
-            super().__init__(self._kind(points, *args, **kwargs))
-            return
+    def _set_traced(self, points: ArrayLike, *args: object, **kwargs: object) -> None:
         name = type(self).__name__
         self.points: Any = real(name, points)
         if self.points.ndim != 2:
@@ -39,24 +36,14 @@ class _OfPoints(SciPyWrapper):
                 f"{name}: expected points in the rows of a matrix, but got {self.points.shape}",
             )
         self.npoints, self.ndim = self.points.shape
-        self._made = (*args, *sorted(kwargs.items()))
         options = dict(kwargs)
         self._make: Callable[[Array], Any] = lambda value: self._kind(value, *args, **options)
         self._key = (self._kind, args, tuple(sorted(options.items())))
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        if "own" in self.__dict__:
-            return getattr(self.own, name)
-        if name in ("own", "points", "npoints", "ndim"):  # before they are set
-            raise AttributeError(name)
-        if name in self._choices:
+        if name in self._choices and self.own is None:
             return concrete(self.points, type(self).__name__, _reading(*self._key, name))
-        raise fail(
-            AttributeError,
-            f"{type(self).__name__}: expected plain points for {name}, but got traced ones",
-        )
+        return super().__getattr__(name)
 
 
 @lru_cache(maxsize=256)
@@ -64,7 +51,7 @@ def _reading(kind: Any, args: Any, options: Any, name: str) -> Callable[[Array],
     return lambda points: getattr(kind(points, *args, **dict(options)), name)
 
 
-class ConvexHull(_OfPoints):
+class ConvexHull(_OfPoints, of=_scipy.ConvexHull):
     """As `scipy.spatial.ConvexHull`: ``volume``, ``area`` and ``equations`` of traced
     points.
 
@@ -77,7 +64,6 @@ class ConvexHull(_OfPoints):
            [-0.5,  1. ]])
     """
 
-    _kind = _scipy.ConvexHull
     _choices = ("simplices", "vertices", "neighbors", "coplanar", "nsimplex", "good")
 
     def _edges(self) -> tuple[Any, Any]:
@@ -88,7 +74,7 @@ class ConvexHull(_OfPoints):
     @property
     def volume(self) -> Any:
         """The volume, in two dimensions the area."""
-        if "own" in self.__dict__:
+        if self.own is not None:
             return self.own.volume
         found = np.sum(np.abs(np.linalg.det(self._edges()[1]))) / math.factorial(self.ndim)
         return with_value(self._number("volume"), found)
@@ -96,7 +82,7 @@ class ConvexHull(_OfPoints):
     @property
     def area(self) -> Any:
         """The area of the surface, in two dimensions the length of the outline."""
-        if "own" in self.__dict__:
+        if self.own is not None:
             return self.own.area
         _, corners = self._edges()
         sides = corners[:, 1:] - corners[:, :1]
@@ -114,7 +100,7 @@ class ConvexHull(_OfPoints):
     @property
     def equations(self) -> Any:
         """The normal of each facet, outward, and its offset."""
-        if "own" in self.__dict__:
+        if self.own is not None:
             return self.own.equations
         inside, corners = self._edges()
         ones = np.ones((*corners.shape[:2], 1))
@@ -124,10 +110,9 @@ class ConvexHull(_OfPoints):
         return np.concatenate([normals, offsets], axis=1) / size
 
 
-class Delaunay(_OfPoints):
+class Delaunay(_OfPoints, of=_scipy.Delaunay):
     """As `scipy.spatial.Delaunay`: ``points`` and ``transform`` of traced points."""
 
-    _kind = _scipy.Delaunay
     _choices = (
         *("simplices", "neighbors", "coplanar", "convex_hull", "vertex_to_simplex", "nsimplex"),
         "vertex_neighbor_vertices",
@@ -136,7 +121,7 @@ class Delaunay(_OfPoints):
     @property
     def transform(self) -> Any:
         """For each simplex, the matrix of barycentric coordinates and the last corner."""
-        if "own" in self.__dict__:
+        if self.own is not None:
             return self.own.transform
         corners = self.points[self.simplices]
         sides = np.swapaxes(corners[:, :-1] - corners[:, -1:], -1, -2)
@@ -146,10 +131,10 @@ class Delaunay(_OfPoints):
         self, xi: ArrayLike, bruteforce: bool = False, tol: float | None = None
     ) -> Any:
         """As SciPy's method, without a derivative."""
-        if "own" in self.__dict__ and not holds_expr(xi):
+        if self.own is not None and not holds_expr(xi):
             return self.own.find_simplex(xi, bruteforce, tol)
         at: Any = real("find_simplex", xi)
-        make = None if "own" in self.__dict__ else self._make
+        make = None if self.own is not None else self._make
 
         def find(x: Array, *points: Array) -> Any:
             made = self.own if make is None else make(*points)

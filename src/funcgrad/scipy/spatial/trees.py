@@ -42,17 +42,13 @@ def _of_pairs(name: str) -> Callable[..., Any]:
     return method
 
 
-class KDTree(SciPyWrapper):
+class KDTree(SciPyWrapper, of=_scipy.KDTree):
     """As `scipy.spatial.KDTree`, whose `query` takes traced points and data."""
 
     data: Any
-    _kind: Any = _scipy.KDTree
     _plain_part, _takes = "points", "; query takes them"
 
-    def __init__(self, data: ArrayLike, *args: object, **kwargs: object) -> None:
-        if not holds_expr(data):
-            self._set_own(self._kind(data, *args, **kwargs))
-            return
+    def _set_traced(self, data: ArrayLike, *args: object, **kwargs: object) -> None:
         name = type(self).__name__
         self.data = real(name, data)
         if self.data.ndim != 2:
@@ -67,7 +63,7 @@ class KDTree(SciPyWrapper):
 
     def _own_for(self, name: str) -> Any:
         """SciPy's tree; refused for traced points, for which there is none."""
-        return self.own if "own" in self.__dict__ else self.__getattr__(name)
+        return self.own if self.own is not None else self.__getattr__(name)
 
     count_neighbors = _of_pairs("count_neighbors")
     query_ball_point = _of_pairs("query_ball_point")
@@ -86,7 +82,7 @@ class KDTree(SciPyWrapper):
     ) -> Any:
         """As SciPy's method, in the points and the data; which neighbors are near is constant."""
         rest = (k, eps, p, distance_upper_bound, workers)
-        if "own" in self.__dict__ and not holds_expr(x):
+        if self.own is not None and not holds_expr(x):
             return self.own.query(x, *rest)
         points = real(f"{type(self).__name__}.query", x)
         run, given = self._places(rest, points)
@@ -108,7 +104,7 @@ class KDTree(SciPyWrapper):
 
     def _periods(self) -> Any:
         """The lengths of the periodic box in each dimension, 0 where there is none; None without a box."""
-        if "own" in self.__dict__:
+        if self.own is not None:
             return self.own.boxsize
         args, kwargs = self._made
         box = args[4] if len(args) > 4 else kwargs.get("boxsize")
@@ -116,7 +112,7 @@ class KDTree(SciPyWrapper):
 
     def _places(self, rest: tuple[Any, ...], points: Array) -> tuple[Callable[..., Any], Any]:
         """SciPy's query for the places of the neighbors, and what it is given."""
-        if "own" in self.__dict__:
+        if self.own is not None:
             return (lambda x: self.own.query(x, *rest)[1]), points
         args, kwargs = self._made
 
@@ -128,7 +124,5 @@ class KDTree(SciPyWrapper):
         return places, np.concatenate([self.data.reshape(-1), points.reshape(-1)])
 
 
-class cKDTree(KDTree):  # noqa: N801  # SciPy's name
+class cKDTree(KDTree, of=_scipy.cKDTree):  # noqa: N801  # SciPy's name
     """As `scipy.spatial.cKDTree`, whose `query` takes traced points and data."""
-
-    _kind: Any = _scipy.cKDTree
