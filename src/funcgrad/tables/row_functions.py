@@ -30,7 +30,7 @@ class ColumnRows(NamedTuple):
     """Entries of a column, one row a group or a window."""
 
     values: Any
-    """An expression of two axes; rows of fewer entries are filled with others."""
+    """An expression whose rows are the last axis; rows of fewer entries are filled with others."""
     known: _Mask
     """Where an entry belongs to its row, and is not NaN."""
     inside: _Mask
@@ -39,17 +39,24 @@ class ColumnRows(NamedTuple):
     @property
     def counts(self) -> npt.NDArray[np.float64]:
         """The number of known entries of each row."""
-        found: npt.NDArray[np.float64] = self.known.sum(axis=1).astype(float)
+        found: npt.NDArray[np.float64] = self.known.sum(axis=-1).astype(float)
         return found
 
     def filled(self, value: float) -> Any:
         """The entries with another value in the place of those that do not count."""
-        return np.where(self.known, self.values, value)
+        return self.values if self.known.all() else np.where(self.known, self.values, value)
 
 
 def missing_of(expr: Any) -> _Mask:
     """Where the values of an expression are NaN."""
     return np.asarray(concrete_value(np.isnan(expr), "an array of pandas"))
+
+
+def whole_row(expr: Any) -> ColumnRows:
+    """A column as the only row, without an axis of rows."""
+    values = expr if len(expr) else np.full(1, np.nan)
+    known = ~missing_of(values)
+    return ColumnRows(values, known, np.ones_like(known))
 
 
 def window_rows(expr: Any, start: _Places, end: _Places) -> ColumnRows:
@@ -80,36 +87,38 @@ def reduced_rows(
     found = ROW_FUNCTIONS[name](rows, **how)
     unknown = rows.counts < fewest
     if not skipna:
-        unknown = unknown | (rows.inside & ~rows.known).any(axis=1)
+        unknown = unknown | (rows.inside & ~rows.known).any(axis=-1)
     return np.where(unknown, np.nan, found) if unknown.any() else found
 
 
-def _at_least(rows: ColumnRows, fewest: int, found: Any) -> Any:
-    few = rows.counts < fewest
+def _at_least(counts: Any, fewest: int, found: Any) -> Any:
+    few = counts < fewest
     return np.where(few, np.nan, found) if few.any() else found
 
 
 def _sum(rows: ColumnRows) -> Any:
-    return np.sum(rows.filled(0.0), axis=1)
+    return np.sum(rows.filled(0.0), axis=-1)
 
 
 def _prod(rows: ColumnRows) -> Any:
-    return np.prod(rows.filled(1.0), axis=1)
+    return np.prod(rows.filled(1.0), axis=-1)
 
 
 def _mean(rows: ColumnRows) -> Any:
-    return _at_least(rows, 1, _sum(rows) / np.maximum(rows.counts, 1))
+    counts = rows.counts
+    return _at_least(counts, 1, _sum(rows) / np.maximum(counts, 1))
 
 
 def _apart(rows: ColumnRows) -> Any:
     """The distances of the entries from the mean of their row, 0 for those that do not count."""
-    mean = _sum(rows) / np.maximum(rows.counts, 1)
-    return np.where(rows.known, rows.values - mean[:, np.newaxis], 0.0)
+    total = np.sum(rows.filled(0.0), axis=-1, keepdims=True)
+    mean = total / np.maximum(rows.counts, 1)[..., np.newaxis]
+    return rows._replace(values=rows.values - mean).filled(0.0)
 
 
 def _var(rows: ColumnRows, ddof: int = 1) -> Any:
-    squares = np.sum(_apart(rows) ** 2, axis=1)
-    return _at_least(rows, ddof + 1, squares / np.maximum(rows.counts - ddof, 1))
+    counts, squares = rows.counts, np.sum(_apart(rows) ** 2, axis=-1)
+    return _at_least(counts, ddof + 1, squares / np.maximum(counts - ddof, 1))
 
 
 def _std(rows: ColumnRows, ddof: int = 1) -> Any:
@@ -121,15 +130,15 @@ def _sem(rows: ColumnRows, ddof: int = 1) -> Any:
 
 
 def _min(rows: ColumnRows) -> Any:
-    return _at_least(rows, 1, np.min(rows.filled(np.inf), axis=1))
+    return _at_least(rows.counts, 1, np.min(rows.filled(np.inf), axis=-1))
 
 
 def _max(rows: ColumnRows) -> Any:
-    return _at_least(rows, 1, np.max(rows.filled(-np.inf), axis=1))
+    return _at_least(rows.counts, 1, np.max(rows.filled(-np.inf), axis=-1))
 
 
 def _median(rows: ColumnRows) -> Any:
-    return _quantile(rows, 0.5)
+    return np.median(rows.values, axis=-1) if rows.known.all() else _quantile(rows, 0.5)
 
 
 def _quantile(rows: ColumnRows, quantile: float, interpolation: str = "linear") -> Any:
@@ -142,42 +151,42 @@ def _quantile(rows: ColumnRows, quantile: float, interpolation: str = "linear") 
         "midpoint": 0.5,
         "nearest": np.round(place) - below,
     }[interpolation]
-    ordered = np.sort(rows.filled(np.inf), axis=1)
-    first = ordered[np.arange(len(place)), below.astype(int)]
-    last = ordered[np.arange(len(place)), above.astype(int)]
-    between = np.where(below == above, first, (1 - part) * first + part * last)
-    return _at_least(rows, 1, between)
+    ordered = np.sort(rows.filled(np.inf), axis=-1)
+    first, last = [_picked(ordered, end.astype(int)) for end in (below, above)]
+    same, between = below == above, (1 - part) * first + part * last
+    return _at_least(rows.counts, 1, np.where(same, first, between) if same.any() else between)
 
 
 def _skew(rows: ColumnRows, flat_value: float = FLAT_MOMENTS["skew"]) -> Any:
     count, apart = np.maximum(rows.counts, 3), _apart(rows)
-    second, third = np.sum(apart**2, axis=1), np.sum(apart**3, axis=1)
+    second, third = np.sum(apart**2, axis=-1), np.sum(apart**3, axis=-1)
     flat = second < 1e-14
     bias = count * np.sqrt(count - 1) / (count - 2)
     found = bias * third / np.where(flat, 1.0, second) ** 1.5
-    return _at_least(rows, 3, np.where(flat, flat_value, found))
+    return _at_least(rows.counts, 3, np.where(flat, flat_value, found))
 
 
 def _kurt(rows: ColumnRows, flat_value: float = FLAT_MOMENTS["kurt"]) -> Any:
     count, apart = np.maximum(rows.counts, 4), _apart(rows)
-    second, fourth = np.sum(apart**2, axis=1), np.sum(apart**4, axis=1)
+    second, fourth = np.sum(apart**2, axis=-1), np.sum(apart**4, axis=-1)
     flat, below = second < 1e-14, (count - 2) * (count - 3)
     ratio = count * (count + 1) * (count - 1) / below * fourth / np.where(flat, 1.0, second) ** 2
     found = ratio - 3 * (count - 1) ** 2 / below
-    return _at_least(rows, 4, np.where(flat, flat_value, found))
+    return _at_least(rows.counts, 4, np.where(flat, flat_value, found))
 
 
 def _first(rows: ColumnRows) -> Any:
-    return _at_least(rows, 1, _picked(rows, np.argmax(rows.known, axis=1)))
+    return _at_least(rows.counts, 1, _picked(rows.values, np.argmax(rows.known, axis=-1)))
 
 
 def _last(rows: ColumnRows) -> Any:
-    width = rows.known.shape[1]
-    return _at_least(rows, 1, _picked(rows, width - 1 - np.argmax(rows.known[:, ::-1], axis=1)))
+    last = rows.known.shape[-1] - 1 - np.argmax(rows.known[..., ::-1], axis=-1)
+    return _at_least(rows.counts, 1, _picked(rows.values, last))
 
 
-def _picked(rows: ColumnRows, places: _Places) -> Any:
-    return rows.values[np.arange(len(places)), places]
+def _picked(values: Any, places: Any) -> Any:
+    """The entry of each row at its place."""
+    return np.take_along_axis(values, places[..., np.newaxis], -1)[..., 0]
 
 
 def known_in_both(first: ColumnRows, second: ColumnRows) -> tuple[ColumnRows, ColumnRows]:
@@ -190,7 +199,7 @@ def row_covariances(first: ColumnRows, second: ColumnRows, ddof: int = 1) -> Any
     """The covariance of each pair of rows."""
     first, second = known_in_both(first, second)
     products = np.sum(_apart(first) * _apart(second), axis=1)
-    return _at_least(first, ddof + 1, products / np.maximum(first.counts - ddof, 1))
+    return _at_least(first.counts, ddof + 1, products / np.maximum(first.counts - ddof, 1))
 
 
 def row_correlations(first: ColumnRows, second: ColumnRows) -> Any:

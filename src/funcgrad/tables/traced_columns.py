@@ -26,11 +26,11 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.subscripts import index_update
 from funcgrad.source import type_error, with_name
 from funcgrad.tables.row_functions import (
-    FLAT_MOMENTS,
     ROW_FUNCTIONS,
     group_rows,
     missing_of,
     reduced_rows,
+    whole_row,
 )
 
 
@@ -354,17 +354,13 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
         if name in ("any", "all"):
             holds = _answered(self.expr != 0) & ~(missing_of(self.expr) & skipna)
             return holds.any() if name == "any" else bool((holds | missing_of(self.expr)).all())
-        function = _SKIPPING.get(name)
-        if function is None:
+        if name not in ROW_FUNCTIONS:
             raise type_error(
                 f"{name}: expected another reduction of a traced column; write it by numpy",
             )
-        count = how.pop("min_count", 0)
-        if how.get("numeric_only"):
-            how.pop("numeric_only")
-        found = function(self.expr, **{k: v for k, v in how.items() if v is not None})
-        unknown = missing_of(self.expr)
-        if (count and int((~unknown).sum()) < count) or (not skipna and unknown.any()):
+        given, row = {"ddof": how["ddof"]} if "ddof" in how else {}, whole_row(self.expr)
+        found = ROW_FUNCTIONS[name](row, **given)
+        if row.counts < how.get("min_count", 0) or not (skipna or row.known.all()):
             found = np.nan * found
         return TracedColumn(np.reshape(found, 1)) if keepdims else found
 
@@ -437,60 +433,6 @@ def _known(expr: Any) -> Any:
     return expr[~missing] if missing.any() else expr
 
 
-def _median(expr: Any) -> Any:
-    return np.median(_known(expr))
-
-
-def _min(expr: Any) -> Any:
-    values = _known(expr)
-    return np.min(values) if len(values) else np.nan
-
-
-def _max(expr: Any) -> Any:
-    values = _known(expr)
-    return np.max(values) if len(values) else np.nan
-
-
-def _standard_error(expr: Any, ddof: int = 1) -> Any:
-    values = _known(expr)
-    return np.std(values, ddof=ddof) / np.sqrt(values.size)
-
-
-def _skewness(expr: Any) -> Any:
-    """The third moment over the power 1.5 of the second, without bias, as pandas has it."""
-    count, second, third = _central(expr, 3)
-    if count < 3:
-        return np.nan
-    bias = count * np.sqrt(count - 1) / (count - 2)
-    return np.where(
-        second == 0,
-        FLAT_MOMENTS["skew"],
-        bias * third / np.where(second == 0, 1.0, second) ** 1.5,
-    )
-
-
-def _kurtosis(expr: Any) -> Any:
-    """The excess of the fourth moment over that of a normal distribution, without bias, as pandas has it."""
-    count, second, fourth = _central(expr, 4)
-    if count < 4:
-        return np.nan
-    below = (count - 2) * (count - 3)
-    bias = count * (count + 1) * (count - 1) / below
-    ratio = bias * fourth / np.where(second == 0, 1.0, second) ** 2
-    return np.where(second == 0, FLAT_MOMENTS["kurt"], ratio - 3 * (count - 1) ** 2 / below)
-
-
-def _central(expr: Any, power: int) -> tuple[int, Any, Any]:
-    """The number of values, and the sums of squares and of a power of their distances from the mean.
-
-    Sums of squares that rounding has left count as 0, as they do for pandas.
-    """
-    values = _known(expr)
-    apart = values - np.mean(values)
-    second = np.sum(apart**2)
-    return values.size, np.where(np.abs(second) < 1e-14, 0.0, second), np.sum(apart**power)
-
-
 _ACCUMULATED: Mapping[str, tuple[Callable[..., Any], float]] = MappingProxyType(
     {
         "cumsum": (np.cumsum, 0.0),
@@ -500,23 +442,6 @@ _ACCUMULATED: Mapping[str, tuple[Callable[..., Any], float]] = MappingProxyType(
     }
 )
 """Pandas' cumulative functions, with what stands for NaN in them."""
-
-_SKIPPING: Mapping[str, Callable[..., Any]] = MappingProxyType(
-    {
-        "sum": np.nansum,
-        "prod": np.nanprod,
-        "mean": np.nanmean,
-        "median": _median,
-        "min": _min,
-        "max": _max,
-        "std": np.nanstd,
-        "var": np.nanvar,
-        "sem": _standard_error,
-        "skew": _skewness,
-        "kurt": _kurtosis,
-    }
-)
-"""Pandas' reductions that skip NaN, as NumPy's functions."""
 
 
 def _expr(value: object) -> Any:
