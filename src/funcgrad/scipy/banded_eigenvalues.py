@@ -10,6 +10,7 @@ import scipy.linalg as _scipy
 
 from funcgrad.arrays.values import by_value
 from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.banded_systems import lower_triangle
 from funcgrad.scipy.composition import as_single, composed, nondifferentiable, number
 from funcgrad.source import with_name
 from funcgrad.typing import Array, ArrayLike
@@ -47,14 +48,6 @@ def _eigenvalues(
     return w, v * signs
 
 
-def _whole(bands: Array, lower: bool) -> Any:
-    """The lower triangle, or the conjugate of the upper one, of a matrix that is given by its diagonals."""
-    n, width = bands.shape[1], bands.shape[0] - 1
-    if lower:
-        return sum([np.diag(bands[k, : n - k], -k) for k in range(width + 1)])
-    return sum([np.diag(np.conj(bands[width - k, k:]), -k) for k in range(width + 1)])
-
-
 def _of_diagonals(name: str) -> Callable[..., Any]:
     def function(d: ArrayLike, e: ArrayLike, **options: Any) -> Any:
         main, beside = number(name, d, "fiub"), number(name, e, "fiub")
@@ -70,7 +63,7 @@ def _of_bands(name: str) -> Callable[..., Any]:
         bands = number(name, a_band)
         vectors = name == "eig_banded" and not options.pop("eigvals_only", False)
         options["lower"] = lower
-        found = _eigenvalues(name, _whole(bands, lower), vectors, (bands,), options)
+        found = _eigenvalues(name, lower_triangle(bands, lower), vectors, (bands,), options)
         return as_single(found, a_band)
 
     return _hosted(with_name(function, name))

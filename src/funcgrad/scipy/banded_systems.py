@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import scipy.linalg as _scipy
 
 from funcgrad.scipy.composition import as_single, composed, number
 from funcgrad.scipy.external_function import with_pullback
-from funcgrad.scipy.matrix_equations import in_one_dtype
+from funcgrad.scipy.matrix_equations import in_one_dtype, one_triangle
 from funcgrad.source import value_error
 from funcgrad.typing import Array, ArrayLike
 
@@ -32,6 +31,22 @@ def _transposed_bands(ab: Array) -> Any:
     """The transposed matrix in diagonal ordered form: the diagonals in reverse order, shifted."""
     width = ab.shape[0] // 2
     return np.stack([_shifted(ab[r], r - width) for r in reversed(range(2 * width + 1))])
+
+
+def _adjoint_bands(bands: Array, lower: bool) -> Any:
+    """The adjoint of a triangular matrix that is given by its diagonals: an upper one of a lower one."""
+    width, rows = bands.shape[0] - 1, np.conj(bands)
+    if lower:
+        return np.stack([_shifted(rows[k], k) for k in range(width, -1, -1)])
+    return np.stack([_shifted(rows[width - k], -k) for k in range(width + 1)])
+
+
+def lower_triangle(bands: Array, lower: bool) -> Any:
+    """The lower triangle, or the conjugate of the upper one, of a matrix that is given by its diagonals."""
+    n, width = bands.shape[1], bands.shape[0] - 1
+    if lower:
+        return sum([np.diag(bands[k, : n - k], -k) for k in range(width + 1)])
+    return sum([np.diag(np.conj(bands[width - k, k:]), -k) for k in range(width + 1)])
 
 
 def _run_banded(ab: Array, b: Array) -> Any:
@@ -84,13 +99,8 @@ def solveh_banded(ab: ArrayLike, b: ArrayLike, lower: bool = False, **_: object)
         main = 0 if lower else width
         rows[main] = np.real(rows[main])
         bands = np.stack(rows)
-    mirrored: Sequence[Any]
-    if lower:
-        mirrored = [_shifted(np.conj(bands[k]), k) for k in range(width, 0, -1)]
-        full = np.stack([*mirrored, *[bands[k] for k in range(width + 1)]])
-    else:
-        mirrored = [_shifted(np.conj(bands[width - k]), -k) for k in range(1, width + 1)]
-        full = np.stack([*[bands[k] for k in range(width + 1)], *mirrored])
+    adjoint = _adjoint_bands(bands, lower)
+    full = np.concatenate([adjoint[:-1], bands] if lower else [bands, adjoint[1:]])
     return as_single(solve_banded((width, width), full, right), ab, b)
 
 
@@ -104,13 +114,9 @@ def cho_solve_banded(cb_and_lower: tuple[ArrayLike, bool], b: ArrayLike, **_: ob
     """
     factor, lower = cb_and_lower
     bands, right = in_one_dtype("cho_solve_banded", factor, b)
-    width = bands.shape[0] - 1
-    if lower:
-        adjoint = np.stack([_shifted(np.conj(bands[k]), k) for k in range(width, -1, -1)])
-        found = solve_banded((0, width), adjoint, solve_banded((width, 0), bands, right))
-    else:
-        adjoint = np.stack([_shifted(np.conj(bands[width - k]), -k) for k in range(width + 1)])
-        found = solve_banded((0, width), bands, solve_banded((width, 0), adjoint, right))
+    width, adjoint = bands.shape[0] - 1, _adjoint_bands(bands, lower)
+    left, upper = (bands, adjoint) if lower else (adjoint, bands)
+    found = solve_banded((0, width), upper, solve_banded((width, 0), left, right))
     return as_single(found, factor, b)
 
 
@@ -124,13 +130,7 @@ def cholesky_banded(ab: ArrayLike, lower: bool = False, **_: object) -> Any:
     """
     bands = number("cholesky_banded", ab)
     width, n = bands.shape[0] - 1, bands.shape[1]
-    matrix: Any = np.zeros((n, n), bands.dtype)
-    for k in range(width + 1):
-        below = bands[k, : n - k] if lower else np.conj(bands[width - k, k:])
-        matrix = matrix + np.diag(below, -k)
-        if k:
-            matrix = matrix + np.diag(np.conj(below), k)
-    factor = np.linalg.cholesky(matrix)
+    factor = np.linalg.cholesky(one_triangle(lower_triangle(bands, lower), lower=True))
     # In the corners, which stand for no entry of the matrix, SciPy leaves what it is given.
     rows = []
     for row in range(width + 1):

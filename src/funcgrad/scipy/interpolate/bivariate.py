@@ -22,7 +22,7 @@ from funcgrad.scipy.composition import (
     real,
     with_value,
 )
-from funcgrad.scipy.interpolate.bspline import antiderivative_of, value_at
+from funcgrad.scipy.interpolate.bspline import spline_integral
 from funcgrad.scipy.interpolate.fitpack import interpolating
 from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.smoothing import Abscissae, Smoother, smoothing_spline
@@ -51,14 +51,11 @@ class FittedSurface(SciPyWrapper):
         if self.own is not None and not holds_expr([x, y]):
             return self.own(x, y, dx, dy, grid)
         x, y = real(type(self).__name__, x), real(type(self).__name__, y)
-        if grid:
-            along_x, along_y = (
-                self._weights(0, x.reshape(-1), dx),
-                self._weights(1, y.reshape(-1), dy),
-            )
-            return along_x @ self._coefficients() @ along_y.T
-        x, y = np.broadcast_arrays(x, y)
+        if not grid:
+            x, y = np.broadcast_arrays(x, y)
         along_x, along_y = self._weights(0, x.reshape(-1), dx), self._weights(1, y.reshape(-1), dy)
+        if grid:
+            return along_x @ self._coefficients() @ along_y.T
         return np.sum(along_x @ self._coefficients() * along_y, axis=1).reshape(x.shape)
 
     def ev(self, xi: ArrayLike, yi: ArrayLike, dx: int = 0, dy: int = 0) -> Any:
@@ -75,10 +72,7 @@ class FittedSurface(SciPyWrapper):
     def _integrals(self, axis: int, a: ArrayLike, b: ArrayLike) -> Any:
         """The integral of each spline of the basis along an axis."""
         t, k = self.tck[axis], self.degrees[axis]
-        ends = np.stack([real(type(self).__name__, end).reshape(()) for end in (a, b)])
-        inside = np.clip(ends, t[k], t[-k - 1])
-        low, high = value_at(*antiderivative_of((t, np.eye(t.shape[0] - k - 1), k), 1), inside, 0)
-        return high - low
+        return spline_integral((t, np.eye(t.shape[0] - k - 1), k), a, b, type(self).__name__)
 
     def _coefficients(self) -> Any:
         return self.tck[2].reshape(
@@ -88,8 +82,7 @@ class FittedSurface(SciPyWrapper):
     def _weights(self, axis: int, q: Array, order: int) -> Any:
         """The weight of each coefficient along an axis, by points; those outside are moved to the edge."""
         t, k = self.tck[axis], self.degrees[axis]
-        inside = np.clip(q, t[k], t[-k - 1])
-        return value_at(t, np.eye(t.shape[0] - k - 1), k, inside, order)
+        return basis_at(t, k, np.clip(q, t[k], t[-k - 1]), order)
 
     def get_knots(self) -> tuple[Any, Any]:
         """The knots along both axes."""
@@ -326,10 +319,9 @@ class NdBSpline(SciPyWrapper, of=_scipy.NdBSpline):
         for axis, (t, k, order) in enumerate(zip(self.t, self.k, orders, strict=True)):
             at, size = points[:, axis], t.size - k - 1
             found = found[:size] if axis == 0 else found[:, :size]
-            weights = value_at(t, np.eye(size), k, at, order)
             inside = np.logical_and(inside, np.logical_and(at >= t[k], at <= t[size]))
             subscripts = "pi,i...->p..." if axis == 0 else "pi,pi...->p..."
-            found = np.einsum(subscripts, weights, found)
+            found = np.einsum(subscripts, basis_at(t, k, at, order), found)
         if not (self.extrapolate if extrapolate is None else extrapolate):
             found = np.where(inside.reshape((-1, *[1] * (found.ndim - 1))), found, np.nan)
         return found.reshape((*q.shape[:-1], *found.shape[1:]))

@@ -196,6 +196,14 @@ def antiderivative_of(tck: tuple[Any, Any, int], nu: int) -> tuple[Any, Any, int
     return t, c, k
 
 
+def spline_integral(tck: tuple[Any, Any, int], a: ArrayLike, b: ArrayLike, who: str) -> Any:
+    """The integral of a spline, which is 0 outside of its interval, from a to b."""
+    t, _, k = tck
+    ends = np.stack([real(who, end).reshape(()) for end in (a, b)])
+    low, high = value_at(*antiderivative_of(tck, 1), np.clip(ends, t[k], t[-k - 1]), 0)
+    return high - low
+
+
 def with_knot(tck: tuple[Any, Any, int], x: ArrayLike, m: int) -> tuple[Any, Any, int]:
     """The knots, the coefficients and the degree with a further knot at x, m times, by Boehm's algorithm."""
     t, c, k = tck

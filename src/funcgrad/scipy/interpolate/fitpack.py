@@ -21,6 +21,7 @@ from funcgrad.scipy.interpolate.bspline import (
     BSpline,
     antiderivative_of,
     derivative_of,
+    spline_integral,
     value_at,
     with_knot,
 )
@@ -148,10 +149,7 @@ def splint(a: ArrayLike, b: ArrayLike, tck: Tck, full_output: int = 0) -> Any:
         raise type_error("splint: full_output=1 is not supported with traced values")
     if _is_curve(tck[1]):
         return [splint(a, b, (tck[0], c, tck[2])) for c in tck[1]]
-    t, c, k = _coefficients(tck)
-    ends = np.stack([real("splint", end).reshape(()) for end in (a, b)])
-    low, high = value_at(*antiderivative_of((t, c, k), 1), np.clip(ends, t[k], t[-k - 1]), 0)
-    return high - low
+    return spline_integral(_coefficients(tck), a, b, "splint")
 
 
 @_of_spline

@@ -16,6 +16,7 @@ from funcgrad.scipy.interpolate.bspline import BSpline
 from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.polynomial_pieces import (
     along,
+    horner,
     inside,
     interval_of,
     points_at,
@@ -195,11 +196,7 @@ class PPoly(SciPyWrapper, of=_scipy.PPoly):
             q = x[0] + (q - x[0]) % (x[-1] - x[0])
         place = interval_of(x, q)
         off = along(q - taken(x, place), c.ndim - 2)
-        degree = c.shape[0] - 1
-        value: Any = np.zeros((1, *c.shape[2:]))
-        for m in range(degree + 1 - nu):
-            factor = np.prod([float(degree - m - j) for j in range(nu)])
-            value = value * off + factor * taken(c[m], place)
+        value = horner([taken(row, place) for row in c], off, nu)
         value = value + np.zeros((*q.shape, *c.shape[2:]))
         if extrapolate is False:
             value = np.where(along(inside(x, q), c.ndim - 2), value, np.nan)
@@ -214,9 +211,7 @@ class PPoly(SciPyWrapper, of=_scipy.PPoly):
         if nu > degree:
             c = 0 * self.c[:1]
         else:
-            factors = [
-                np.prod([float(degree - m - j) for j in range(nu)]) for m in range(degree + 1 - nu)
-            ]
+            factors = [float(math.perm(degree - m, nu)) for m in range(degree + 1 - nu)]
             c = self.c[: degree + 1 - nu] * np.reshape(factors, (-1, *[1] * (self.c.ndim - 1)))
         return self._like(c, self.extrapolate, own)
 

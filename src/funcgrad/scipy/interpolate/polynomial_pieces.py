@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -89,17 +89,17 @@ def evaluate_nd(
     found = pieces[(*[slice(None)] * len(counts), *places)]
     for j, (x, place) in enumerate(zip(grids, places, strict=True)):
         off = along(q[:, j] - taken(x, place), found.ndim - len(counts) + j - 1)
-        found = _horner(found, off, orders[j])
+        found = horner(found, off, orders[j])
     if not extrapolate:
         within = np.all(np.stack([inside(x, q[:, j]) for j, x in enumerate(grids)]), axis=0)
         found = np.where(along(within, 1), found, np.nan)
     return found
 
 
-def _horner(c: Array, off: Array, nu: int) -> Any:
+def horner(c: Array | Sequence[Array], off: Array, nu: int) -> Any:
     """The derivative of order nu of a polynomial whose powers fall along the first axis."""
-    degree = c.shape[0] - 1
-    value: Any = 0 * c[0]
+    degree = len(c) - 1
+    value: Any = 0 * off if nu <= degree else 0 * c[0]
     for m in range(degree + 1 - nu):
         value = value * off + math.perm(degree - m, nu) * c[m]
     return value
@@ -168,7 +168,7 @@ def solved(c: Array, x: Array, y: Array, discontinuity: bool, extrapolate: bool)
     place = interval_of(x, roots)
 
     def residual(q: Array, c: Array, x: Array, y: Array) -> Any:
-        value = _horner(taken(c.T, place).T, q - taken(x, place), 0) - y
+        value = horner(taken(c.T, place).T, q - taken(x, place), 0) - y
         at_jump = q - taken(x, np.where(jumps < 0, 0, jumps))
         return np.where(known, q, np.where(jumps < 0, value, at_jump))
 
