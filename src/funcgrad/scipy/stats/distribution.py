@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property, lru_cache, partial, wraps
 from types import MethodType
@@ -35,7 +35,14 @@ from funcgrad.scipy.stats.likelihood import (
     maximum_likelihood,
 )
 from funcgrad.scipy.stats.quantile_newton import polished
-from funcgrad.scipy.stats.standard import Formula, Standard, completed, whole_line
+from funcgrad.scipy.stats.standard import (
+    ENDS,
+    UNDERFLOW,
+    Formula,
+    Standard,
+    completed,
+    whole_line,
+)
 from funcgrad.source import type_error, value_error, with_name
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import elementwise_grad, stop_gradient
@@ -145,19 +152,6 @@ def _moment(name: str, moved: Callable[[Any, Any, Any], Any]) -> _Method:
             return np.where(scale > 0, moved(own(*shapes), loc, scale), np.nan)
 
     return with_name(method, name, f"As SciPy's method `{name}`.")
-
-
-_ENDS: Mapping[str, tuple[float, float]] = {
-    "cdf": (0.0, 1.0),
-    "sf": (1.0, 0.0),
-    "logcdf": (-np.inf, 0.0),
-    "logsf": (0.0, -np.inf),
-}
-"""The values below and above the support."""
-
-
-_UNDERFLOW = -746.0
-"""A number whose exponential is 0."""
 
 
 class Distribution:
@@ -293,7 +287,7 @@ class Distribution:
 
     def _cumulative(self, name: str) -> _Method:
         function = getattr(self.standard, name)
-        low, high = _ENDS[name]
+        low, high = ENDS[name]
 
         def cumulative(x: Array, loc: Array, scale: Array, valid: Array, *shapes: Array) -> Any:
             y = self.standardized(x, loc, scale)
@@ -420,7 +414,7 @@ class Continuous(Distribution):
             if name == "logpdf" and self.standard.support is whole_line:  # -inf by overflow alone
                 return _checked(np.where(held, log, -np.inf), valid, y)
             # Where the density underflows, its slope is 0, also if that of its logarithm overflows.
-            least = -np.inf if name == "logpdf" else _UNDERFLOW
+            least = -np.inf if name == "logpdf" else UNDERFLOW
             value = np.where(np.logical_and(held, log > least), log, -np.inf)
             return _checked(value if name == "logpdf" else np.exp(value), valid, y)
 

@@ -8,8 +8,9 @@ changed variable is a row of `changed`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -37,21 +38,25 @@ def unit_interval(*shapes: Array) -> tuple[Any, Any]:
 
 def all_positive(*shapes: Array) -> Any:
     """Whether shape parameters are positive: SciPy's condition, if a distribution has no other."""
-    valid: Any = True
-    for shape in shapes:
-        valid = np.logical_and(valid, shape > 0)
-    return valid
+    valid: list[Any] = [shape > 0 for shape in shapes]
+    return reduce(np.logical_and, valid, True)
 
 
 def any_real(*shapes: Array) -> Any:
     """Whether shape parameters are finite: the condition of distributions that take both signs."""
-    valid: Any = True
-    for shape in shapes:
-        valid = np.logical_and(valid, np.isfinite(shape))
-    return valid
+    valid: list[Any] = [np.isfinite(shape) for shape in shapes]
+    return reduce(np.logical_and, valid, True)
 
 
-CUMULATIVE = frozenset(("cdf", "sf", "logcdf", "logsf"))
+ENDS: Mapping[str, tuple[float, float]] = {
+    "cdf": (0.0, 1.0),
+    "sf": (1.0, 0.0),
+    "logcdf": (-math.inf, 0.0),
+    "logsf": (0.0, -math.inf),
+}
+"""The values of the cumulative functions below and above the support."""
+OTHER_SIDE = {"cdf": "sf", "sf": "cdf", "logcdf": "logsf", "logsf": "logcdf"}
+CUMULATIVE = frozenset(ENDS)
 OF_DISCRETE = CUMULATIVE | {"pmf", "logpmf"}
 OF_CONTINUOUS = CUMULATIVE | {"pdf", "logpdf", "ppf", "isf"}
 """The methods of continuous distributions."""
@@ -142,13 +147,13 @@ def completed(row: Standard) -> Standard:
     return replace(row, cdf=cdf, sf=sf, logcdf=row.logcdf or logcdf, logsf=row.logsf or logsf)
 
 
-_LEAST = -746.0
+UNDERFLOW = -746.0
 """A number whose exponential is 0."""
 
 
 def probability(log: Array) -> Any:
     """exp(log), and 0 without a slope where it underflows: there the slope of ``log`` may be infinite."""
-    return np.where(log > _LEAST, np.exp(np.where(log > _LEAST, log, 0.0)), 0.0)
+    return np.where(log > UNDERFLOW, np.exp(np.where(log > UNDERFLOW, log, 0.0)), 0.0)
 
 
 def by_smaller_side(logcdf: Formula, logsf: Formula, **others: Formula) -> Standard:
@@ -184,18 +189,11 @@ _TINY, _HUGE = 1e-20, 1e140
 """Beyond them the first term of ``start`` and of ``end`` has all digits, and slopes may underflow."""
 _FAR = 1e100
 """Beyond it, distributions without a fat tail are constant, and slopes of a change of variables overflow."""
-_LIMITS = {
-    "cdf": (0.0, 1.0),
-    "sf": (1.0, 0.0),
-    "logcdf": (-math.inf, 0.0),
-    "logsf": (0.0, -math.inf),
-}
-"""The values far to the left and to the right: infinite ones are those at infinity."""
 
 
 def with_limits(name: str, base: Standard, function: Formula) -> Formula:
     """A cumulative function of a base distribution, with the slope 0 where it is constant far out."""
-    low, high = _LIMITS[name]
+    low, high = ENDS[name]
     if base.end is not None:
         return function
 
@@ -225,7 +223,6 @@ def _small(name: str, log: Array) -> Any:
 def _by_logarithm(name: str, base: Standard, function: Formula) -> Callable[..., Any]:
     """A cumulative function of y and log(y), for which y may underflow or overflow."""
     start, end = base.start, base.end
-    mirrored = {"cdf": "sf", "sf": "cdf", "logcdf": "logsf", "logsf": "logcdf"}[name]
 
     def value(y: Array, log_y: Array, *shapes: Array) -> Any:
         parts = []
@@ -238,7 +235,7 @@ def _by_logarithm(name: str, base: Standard, function: Formula) -> Callable[...,
         if end is not None:
             huge = y > _HUGE
             log = end(np.where(huge, log_y, 1e3), *shapes)
-            parts.append((huge, _small(mirrored, log)))
+            parts.append((huge, _small(OTHER_SIDE[name], log)))
         for chosen, _ in parts:
             y = np.where(chosen, 1.0, y)
         found = function(y, *shapes)
@@ -325,13 +322,13 @@ def mirrored(row: Standard, support: Callable[..., tuple[Any, Any]]) -> Standard
     def negative(function: Formula | None) -> Formula | None:
         return function and (lambda q, *shapes: -function(q, *shapes))
 
+    sides: dict[str, Any] = {
+        name: turned(getattr(row, other)) for name, other in OTHER_SIDE.items()
+    }
     return replace(
         row,
+        **sides,
         density=stated(turned(row.density)),
-        cdf=turned(row.sf),
-        sf=turned(row.cdf),
-        logcdf=turned(row.logsf),
-        logsf=turned(row.logcdf),
         ppf=negative(row.isf),
         isf=negative(row.ppf),
         support=support,
@@ -350,12 +347,5 @@ def one_or_other(chosen: Formula, first: Standard, second: Standard) -> Standard
 
         return one and function
 
-    return replace(
-        first,
-        cdf=either("cdf"),
-        sf=either("sf"),
-        logcdf=either("logcdf"),
-        logsf=either("logsf"),
-        ppf=either("ppf"),
-        isf=either("isf"),
-    )
+    functions: dict[str, Any] = {name: either(name) for name in (*ENDS, "ppf", "isf")}
+    return replace(first, **functions)
