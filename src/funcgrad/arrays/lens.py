@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -154,13 +154,10 @@ def _with_steps_of(like: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarr
     return np.lib.stride_tricks.as_strided(buffer[first:], like.shape, strides)
 
 
-class PartLens:
+class PartLens(NamedTuple):
     """The real or the imaginary part of complex numbers."""
 
-    __slots__ = ("imaginary",)
-
-    def __init__(self, imaginary: bool) -> None:
-        self.imaginary = imaginary
+    imaginary: bool
 
     def look(self, array: np.ndarray[Any, Any]) -> Any:
         return array.imag if self.imaginary else array.real
@@ -181,13 +178,10 @@ def _complex_of(real: object, imag: object, dtype: np.dtype[Any]) -> Any:
     return functions["astype"](made(real, imag), dtype)
 
 
-class PairsLens:
+class PairsLens(NamedTuple):
     """Pairs of real numbers as complex ones, or complex numbers as such pairs, along the last axis."""
 
-    __slots__ = ("dtype",)
-
-    def __init__(self, dtype: np.dtype[Any]) -> None:
-        self.dtype = dtype
+    dtype: np.dtype[Any]
 
     def look(self, array: np.ndarray[Any, Any]) -> Any:
         return array.view(self.dtype)

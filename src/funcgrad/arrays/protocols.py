@@ -24,7 +24,7 @@ from funcgrad.arrays.reference import (
     note_export,
     root_of,
     unwrapped,
-    with_items,
+    with_each_replaced,
     wrapped,
     writable,
 )
@@ -386,7 +386,14 @@ def _viewed(
 
     def call(values: Sequence[Any]) -> Any:
         rest = iter(values)
-        return func(*_replaced(args, rest), **_replaced(kwargs, rest))
+
+        def filled(tree: Any) -> Any:
+            if isinstance(tree, Reference):
+                return next(rest)
+            is_tree = isinstance(tree, tuple | list | dict)
+            return with_each_replaced(filled, tree) if is_tree else tree
+
+        return func(*filled(args), **filled(kwargs))
 
     return viewed(func, call, operands) if operands else func(*args, **kwargs)
 
@@ -407,16 +414,6 @@ def _flat(tree: object) -> list[Any]:
     if isinstance(tree, list | tuple):
         return [leaf for item in tree for leaf in _flat(item)]
     return _flat(list(tree.values())) if isinstance(tree, dict) else [tree]
-
-
-def _replaced(tree: Any, values: Any) -> Any:
-    if isinstance(tree, Reference):
-        return next(values)
-    if isinstance(tree, tuple):
-        return with_items(tree, [_replaced(item, values) for item in tree])
-    if isinstance(tree, list):
-        return [_replaced(item, values) for item in tree]
-    return {k: _replaced(v, values) for k, v in tree.items()} if type(tree) is dict else tree
 
 
 def _function(

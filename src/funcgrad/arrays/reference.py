@@ -214,7 +214,7 @@ def unwrapped(tree: object) -> Any:
     """Arguments with the values of arrays in their place, in nested lists, tuples and dicts."""
     if isinstance(tree, Reference):
         return current(tree)
-    return _each(unwrapped, tree) if issubclass(type(tree), _HOLDING) else tree
+    return with_each_replaced(unwrapped, tree) if issubclass(type(tree), _HOLDING) else tree
 
 
 def exported(tree: object) -> Any:
@@ -227,7 +227,7 @@ def exported(tree: object) -> Any:
     if not issubclass(type(tree), _HOLDING):
         return tree
     given: Any = tree
-    made = _each(exported, given)
+    made = with_each_replaced(exported, given)
     parts = [t.values() if isinstance(t, dict) else t for t in (made, given)]
     return tree if all(map(operator.is_, *parts)) else made
 
@@ -235,7 +235,7 @@ def exported(tree: object) -> Any:
 _HOLDING = (list, tuple, dict)
 
 
-def _each(replace: Callable[[object], Any], tree: Any) -> Any:
+def with_each_replaced(replace: Callable[[Any], Any], tree: Any) -> Any:
     """The items of a list, a tuple or a dict, replaced; a subclass of these is kept if no item is."""
     if isinstance(tree, dict):
         made = {key: replace(item) for key, item in tree.items()}

@@ -29,6 +29,7 @@ from funcgrad.arrays.reference import (
     holds_expr,
     layout_of,
     view_of,
+    with_each_replaced,
     with_items,
 )
 from funcgrad.expr import Expr
@@ -271,11 +272,7 @@ def plain(tree: object) -> Any:
     """The array without a class in the place of each, in tuples, lists and dicts."""
     if isinstance(tree, SubclassedArray):
         return _as_class(MutableArray, tree)
-    if type(tree) is tuple or type(tree) is list:
-        return type(tree)([plain(item) for item in tree])
-    if type(tree) is dict:
-        return {key: plain(item) for key, item in tree.items()}
-    return tree
+    return with_each_replaced(plain, tree) if type(tree) in (tuple, list, dict) else tree
 
 
 def _check_holds_numbers(kind: type, array: Any) -> None:

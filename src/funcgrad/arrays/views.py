@@ -19,7 +19,7 @@ from funcgrad.arrays.reference import (
     sibling,
     state_of,
     view_of,
-    with_items,
+    with_each_replaced,
     wrapped,
 )
 from funcgrad.expr import Expr
@@ -199,12 +199,8 @@ def zeros_in_place_of(tree: Any) -> Any:
         return np.zeros_like(layout_of(tree))
     if isinstance(tree, Expr):
         return np.zeros(tree.shape, tree.dtype)
-    if isinstance(tree, tuple):
-        return with_items(tree, [zeros_in_place_of(item) for item in tree])
-    if isinstance(tree, list):
-        return [zeros_in_place_of(item) for item in tree]
-    if type(tree) is dict:
-        return {name: zeros_in_place_of(item) for name, item in tree.items()}
+    if isinstance(tree, tuple | list | dict):
+        return with_each_replaced(zeros_in_place_of, tree)
     if callable(tree) and not isinstance(tree, type | np.dtype):
         raise TypeError("a function would be called once more")
     return tree
