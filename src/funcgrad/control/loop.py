@@ -9,6 +9,7 @@ opposite direction, and carries cotangents. So derivatives of derivatives are lo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -120,13 +121,8 @@ def _type(*types: ArrayType, body: Body, cond: Body | None, spec: LoopSpec) -> A
 
 # -- derivatives ---------------------------------------------------------------------------------
 def _joint(z: object, *operands: Expr, body: Body, cond: Body | None, spec: LoopSpec) -> Joint:
-    def forward(flows: Mapping[int, Any]) -> Parts:
-        return _forward(operands, body, cond, spec, flows)
-
-    def backward(g: Parts) -> Mapping[int, Any]:
-        return _backward(operands, body, cond, spec, g)
-
-    return Joint(forward, backward)
+    given = operands, body, cond, spec
+    return Joint(partial(_forward, *given), partial(_backward, *given))
 
 
 def _split(places: Iterable[int], spec: LoopSpec) -> tuple[list[int], list[int], list[int]]:

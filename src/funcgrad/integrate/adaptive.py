@@ -149,10 +149,10 @@ class Integration(NamedTuple):
         t_new = np.where(last, self.end, s.t + h)
         new = step(self.method, self.field, s.t, t_new, s.y, s.f, h)
         scale = [
-            np.maximum(np.abs(stop_gradient(a)), np.abs(stop_gradient(b)))
-            for a, b in zip(s.y, new.y, strict=True)
+            np.maximum(np.abs(a), np.abs(b))
+            for a, b in zip(*stop_gradient((s.y, new.y)), strict=True)
         ]
-        norm = self._norm([stop_gradient(x) for x in new.error], scale)
+        norm = self._norm(stop_gradient(new.error), scale)
         tangent, radius = s.tangent, self._spectral_radius(new.end_differences, s, scale)
         if self.has_derivative:
             of_change, tangent, radius = self._sensitivity_error(
@@ -208,10 +208,10 @@ class Integration(NamedTuple):
 
         If the state's error tells enough, the norm is 0, and the tangent a new one.
         """
-        t, t_new, h, y = map(_constants, (s.t, t_new, h, s.y))
-        end, slopes = _constants(new.y), _constants(new.f)
+        t, t_new, h, y = stop_gradient((s.t, t_new, h, s.y))
+        end, slopes = stop_gradient(new.y), stop_gradient(new.f)
         # Nothing of it is differentiated, so that derivatives do not pass through the branch.
-        field = self.field._replace(captured=tuple(_constants(list(self.field.captured))))
+        field = self.field._replace(captured=stop_gradient(self.field.captured))
 
         def of_state(y: Leaves) -> tuple[Leaves, ...]:
             moved = step(self.method, field, t, t_new, y, field(t, y), h)
@@ -246,7 +246,7 @@ class Integration(NamedTuple):
         of_change, tangent, radius = found
         return (
             stop_gradient(np.where(needed, of_change, 0.0)),
-            _constants(tangent),
+            stop_gradient(tangent),
             stop_gradient(radius),
         )
 
@@ -265,7 +265,7 @@ class Integration(NamedTuple):
 
         Entries that do not move are perturbed by themselves.
         """
-        along = [_constants(leaf) for leaf in f]
+        along = stop_gradient(f)
         sizes = [
             np.abs(stop_gradient(x)) + np.where(atol > 0, atol / self.rtol, 1.0)
             for x, atol in zip(y, self.atol, strict=True)
@@ -309,7 +309,7 @@ class Integration(NamedTuple):
         """The estimate after a step: measured where the differences are not rounding, else fading."""
         if not differences:
             return s.spectral_radius
-        states, slopes = [self._norm(_constants(x), scale) for x in differences]
+        states, slopes = [self._norm(stop_gradient(x), scale) for x in differences]
         shows = states > _MEASURABLE
         return np.where(shows, slopes / np.where(shows, states, 1.0), _FADING * s.spectral_radius)
 
@@ -341,8 +341,7 @@ class Integration(NamedTuple):
 
     def _first_step(self, y: Leaves, f: Leaves) -> Any:
         """Hairer, Nørsett and Wanner's choice (Solving Ordinary Differential Equations I, II.4)."""
-        y, f = [stop_gradient(x) for x in y], [stop_gradient(x) for x in f]
-        start, end = stop_gradient(self.start), stop_gradient(self.end)
+        y, f, start, end = stop_gradient((y, f, self.start, self.end))
         length = np.abs(end - start)
         scale = [np.abs(x) for x in y]
         d0, d1 = self._norm(y, scale), self._norm(f, scale)
@@ -352,7 +351,7 @@ class Integration(NamedTuple):
         by = [astype_of(self.direction * h0, x) for x in y]
         moved = [x + b * k for x, b, k in zip(y, by, f, strict=True)]
         after = self.field(start + self.direction * h0, moved)
-        change = [a - b for a, b in zip(map(stop_gradient, after), f, strict=True)]
+        change = [a - b for a, b in zip(stop_gradient(after), f, strict=True)]
         d2 = self._norm(change, scale) / h0
         most = np.maximum(d1, d2)
         flat = most <= 1e-15
@@ -381,10 +380,6 @@ def _of_both_signs(size: Array, like: Array) -> Any:
     """Numbers of a size that add up to none in simple sums."""
     signs = np.resize([1.0, -1.0, -1.0], like.size).reshape(like.shape)
     return (signs * size).astype(like.dtype)
-
-
-def _constants(x: Any) -> Any:
-    return [stop_gradient(leaf) for leaf in x] if isinstance(x, list) else stop_gradient(x)
 
 
 def number(value: float, dtype: np.dtype[Any]) -> Expr:

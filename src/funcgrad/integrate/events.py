@@ -21,8 +21,6 @@ from funcgrad.integrate.vector_field import StateLayout
 from funcgrad.ops.base.op import fit, lift_fully
 from funcgrad.source import type_error, value_error
 from funcgrad.trace.leaves import on_arrays
-from funcgrad.trace.pytree import Tree, flatten
-from funcgrad.trace.trace_body import symbols, trace_body
 from funcgrad.transforms.control_flow.loops import fori_loop, while_loop
 from funcgrad.transforms.custom.implicit import implicit_root
 from funcgrad.transforms.grad import stop_gradient
@@ -66,13 +64,8 @@ def event_of(
     """
     if not callable(function):
         raise type_error(f"solve_ivp: expected a function as an event, but got {function!r}")
-    clock = flatten(t, "t")
-    leaves = Tree(list(start), layout.state, [f"y{k}" for k in range(len(start))])
     called = on_arrays(function)
-    types = [*[x.type for x in start], t.type]
-    body, captured, _ = trace_body(
-        lambda y, t: called(t, y, *args), [leaves, clock], symbols([leaves, clock], types)
-    )
+    body, captured = layout.traced(lambda y, t: called(t, y, *args), start, t)
     if len(body.outputs) != 1 or body.types[0].size != 1 or body.types[0].dtype.kind not in "biuf":
         got = ", ".join(map(str, body.types)) or "nothing"
         raise type_error(f"solve_ivp: expected an event that returns a real number, but got {got}")
@@ -84,7 +77,7 @@ def event_of(
         )
     return Event(
         Body(body.inputs, [fit(value, ArrayType((), t.dtype))]),
-        tuple(captured),
+        captured,
         float(getattr(function, "direction", 0)),
         int(terminal) or np.inf,
     )

@@ -54,6 +54,16 @@ class StateLayout(NamedTuple):
         """The user's tree, of the leaves that are stepped."""
         return self.tree.rebuild(self.values(leaves))
 
+    def traced(
+        self, function: Callable[[Any, Any], Any], y: Sequence[Expr], t: Expr, numbers: bool = False
+    ) -> tuple[Body, tuple[Any, ...]]:
+        """The program of ``function(y, t)``, whose inputs are the leaves of y and t, and what it captures."""
+        leaves = Tree(list(y), self.state, [f"y{k}" for k in range(len(y))])
+        trees = [leaves, flatten(t, "t")]
+        inputs = symbols(trees, [x.type for x in (*y, t)])
+        body, captured, _ = trace_body(function, trees, inputs, numbers=numbers)
+        return body, tuple(captured)
+
 
 def state_layout(who: str, y0: object, real: bool) -> tuple[StateLayout, list[Expr]]:
     """The layout of an initial state, and the leaves to start from; integers become floats.
@@ -100,19 +110,14 @@ def vector_field(
 
     Raises TypeError if the slope has another structure or other shapes than the state.
     """
-    clock = flatten(t, "t")
-    leaves = Tree(list(start), layout.state, [f"y{k}" for k in range(len(start))])
     called = on_arrays(fun)
 
     def slope(y: object, t: object) -> list[Expr]:
         return layout.leaves(_matching(who, called(t, y), layout))
 
-    types = [*[x.type for x in start], t.type]
-    body, captured, _ = trace_body(
-        slope, [leaves, clock], symbols([leaves, clock], types), numbers=True
-    )
+    body, captured = layout.traced(slope, start, t, numbers=True)
     fitted = [fit(out, x.type) for out, x in zip(body.outputs, body.inputs, strict=False)]
-    return VectorField(Body(body.inputs, fitted), len(start), tuple(captured))
+    return VectorField(Body(body.inputs, fitted), len(start), captured)
 
 
 def _matching(who: str, slope: object, layout: StateLayout) -> list[Expr]:
