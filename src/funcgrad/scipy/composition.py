@@ -400,6 +400,12 @@ def with_value(own: Array, found: Array) -> Any:
     return own + (found - stop_gradient(found))
 
 
+def flat_root(square: Array) -> Any:
+    """The square root, with derivative 0 at 0."""
+    zero = square == 0
+    return np.where(zero, 0.0, np.sqrt(np.where(zero, 1.0, square)))
+
+
 def with_phases(v: Array, own: Array, axis: int = -2) -> Any:
     """Vectors along an axis, with the signs, or complex phases, of SciPy's own; those have no derivative."""
     overlap = stop_gradient(np.sum(np.conj(v) * own, axis=axis, keepdims=True))

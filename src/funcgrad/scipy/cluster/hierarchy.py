@@ -17,6 +17,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy.composition import (
     composed,
+    flat_root,
     real,
     with_captured_metric,
     with_value,
@@ -71,12 +72,6 @@ def _pairs(tree: Array, square: Array, farthest: bool) -> Any:
 
 
 # -- heights -------------------------------------------------------------------------------------------
-def _root(square: Array) -> Any:
-    """The square root, with derivative 0 at 0."""
-    flat = square <= 0
-    return np.where(flat, 0.0, np.sqrt(np.where(flat, 1.0, square)))
-
-
 def _heights(tree: Array, square: Array, method: str) -> Any:
     """The heights of the merges of a tree, by the matrix of distances between observations."""
     count = square.shape[0]
@@ -104,7 +99,7 @@ def _heights(tree: Array, square: Array, method: str) -> Any:
     if method == "ward":
         sizes = [1 / np.sum(part * part, axis=1) for part in (first, second)]
         between = between * (2 * sizes[0] * sizes[1] / (sizes[0] + sizes[1]))
-    return _root(between)
+    return flat_root(np.maximum(between, 0.0))
 
 
 @with_captured_metric
@@ -200,7 +195,7 @@ def inconsistent(Z: ArrayLike, d: int = 2) -> Any:
     numbers = np.sum(members, axis=1)
     means = members @ tree[:, 2] / numbers
     off = members * (tree[:, 2] - means[:, None])
-    spread = _root(np.sum(off**2, axis=1) / np.maximum(numbers - 1, 1))
+    spread = flat_root(np.sum(off**2, axis=1) / np.maximum(numbers - 1, 1))
     flat = spread == 0
     ratio = np.where(flat, 0.0, (tree[:, 2] - means) / np.where(flat, 1.0, spread))
     found = np.stack([means, spread, numbers, ratio], axis=1)

@@ -11,7 +11,7 @@ import scipy.ndimage as _scipy
 
 from funcgrad.arrays.values import by_value
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import composed, nondifferentiable, refuse
+from funcgrad.scipy.composition import composed, flat_root, nondifferentiable, refuse
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.source import with_name
 from funcgrad.typing import Array, ArrayLike
@@ -32,9 +32,7 @@ def standard_deviation(
     """As `scipy.ndimage.standard_deviation`; its derivative where all entries of a region
     are equal is 0, as that of `numpy.std`.
     """
-    square = attribute_of(_scipy, "variance")(input, labels, index)
-    varies = square != 0
-    return np.where(varies, np.sqrt(np.where(varies, square, 1.0)), 0.0)
+    return flat_root(attribute_of(_scipy, "variance")(input, labels, index))
 
 
 def _label(input: ArrayLike, structure: ArrayLike | None = None, output: object = None) -> Any:

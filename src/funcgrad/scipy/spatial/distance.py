@@ -19,6 +19,7 @@ from funcgrad.scipy import special
 from funcgrad.scipy.composition import (
     as_single,
     composed,
+    flat_root,
     floating,
     nondifferentiable,
     real,
@@ -32,12 +33,6 @@ from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
 _hosted = composed(_scipy, host=True)
-
-
-def _root(square: Array) -> Any:
-    """The square root, with derivative 0 at 0."""
-    zero = square == 0
-    return np.where(zero, 0.0, np.sqrt(np.where(zero, 1.0, square)))
 
 
 def _total(x: Array) -> Any:
@@ -65,7 +60,7 @@ def _sqeuclidean(u: Array, v: Array, w: ArrayLike | None = None) -> Any:
 
 
 def _euclidean(u: Array, v: Array, w: ArrayLike | None = None) -> Any:
-    return np.linalg.norm(u - v, axis=0) if w is None else _root(_sqeuclidean(u, v, w))
+    return np.linalg.norm(u - v, axis=0) if w is None else flat_root(_sqeuclidean(u, v, w))
 
 
 def _cityblock(u: Array, v: Array, w: ArrayLike | None = None) -> Any:
@@ -117,19 +112,19 @@ def _braycurtis(u: Array, v: Array, w: ArrayLike | None = None) -> Any:
 
 
 def _seuclidean(u: Array, v: Array, V: ArrayLike) -> Any:
-    return _root(_total((u - v) ** 2 / _along(V, u)))
+    return flat_root(_total((u - v) ** 2 / _along(V, u)))
 
 
 def _mahalanobis(u: Array, v: Array, VI: ArrayLike) -> Any:
     off = u - v
-    return _root(_total(np.tensordot(real("mahalanobis", VI), off, ([0], [0])) * off))
+    return flat_root(_total(np.tensordot(real("mahalanobis", VI), off, ([0], [0])) * off))
 
 
 def _jensenshannon(p: Array, q: Array, base: float | None = None) -> Any:
     p, q = [x / np.sum(x, axis=0, keepdims=True) for x in (p, q)]
     middle = (p + q) / 2
     divergence = _total(special.rel_entr(p, middle) + special.rel_entr(q, middle)) / 2
-    return _root(np.maximum(divergence, 0.0) / (1.0 if base is None else np.log(base)))
+    return flat_root(np.maximum(divergence, 0.0) / (1.0 if base is None else np.log(base)))
 
 
 _FORMULAS: Mapping[str, Callable[..., Any]] = {
@@ -214,7 +209,7 @@ def jensenshannon(
     parts = [special.rel_entr(x, middle) for x in (first, second)]
     left, right = [np.sum(part, axis, keepdims=keepdims) for part in parts]
     total = left + right if base is None else (left + right) / np.log(base)
-    return _root(total / 2.0)
+    return flat_root(total / 2.0)
 
 
 @_composed

@@ -13,7 +13,7 @@ import scipy.spatial as _scipy
 from funcgrad.expr import concrete
 from funcgrad.graph import ArrayType
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import SciPyWrapper, real, with_value, without_derivative
+from funcgrad.scipy.composition import SciPyWrapper, flat_root, real, with_value, without_derivative
 from funcgrad.source import value_error
 from funcgrad.typing import Array, ArrayLike
 
@@ -87,8 +87,7 @@ class ConvexHull(_OfPoints, of=_scipy.ConvexHull):
         _, corners = self._edges()
         sides = corners[:, 1:] - corners[:, :1]
         square = np.linalg.det(sides @ np.swapaxes(sides, -1, -2))
-        flat = square <= 0  # a facet without area
-        roots = np.where(flat, 0.0, np.sqrt(np.where(flat, 1.0, square)))
+        roots = flat_root(np.maximum(square, 0.0))  # a facet may be without area
         found = np.sum(roots) / math.factorial(self.ndim - 1)
         return with_value(self._number("area"), found)
 

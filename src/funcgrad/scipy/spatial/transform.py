@@ -14,7 +14,14 @@ import scipy.spatial.transform as _scipy
 
 from funcgrad.expr.registry import functions
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import nondifferentiable, real, taken, with_phases, with_value
+from funcgrad.scipy.composition import (
+    flat_root,
+    nondifferentiable,
+    real,
+    taken,
+    with_phases,
+    with_value,
+)
 from funcgrad.scipy.external_function import with_pullback
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.spatial.alignment import mean_quaternion, nearest_pullback, rotation_between
@@ -320,9 +327,7 @@ class Rotation:
     def magnitude(self) -> Any:
         """As SciPy's method: the angle, whose derivative at 0 is 0."""
         r = _vector_of(self._quat)
-        square = np.sum(r * r, axis=-1)
-        zero = square == 0
-        return np.where(zero, 0.0, np.sqrt(np.where(zero, 1.0, square)))
+        return flat_root(np.sum(r * r, axis=-1))
 
     def __mul__(self, other: Any) -> Rotation:
         if not hasattr(other, "as_quat"):
