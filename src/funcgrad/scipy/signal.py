@@ -15,6 +15,7 @@ from typing import Any, ParamSpec
 import numpy as np
 import scipy.signal as _scipy
 from scipy.fft import next_fast_len
+from scipy.special import exprel
 
 from funcgrad.arrays.values import by_value
 from funcgrad.expr.concrete import known_value
@@ -27,6 +28,7 @@ from funcgrad.scipy.composition import (
     floating,
     lifted_beside,
     nondifferentiable,
+    real,
     unreplaced,
     with_phases,
     with_value,
@@ -50,7 +52,6 @@ from funcgrad.scipy.spectra import welch as welch
 from funcgrad.scipy.spline_filters import backward_conditions as backward_conditions
 from funcgrad.scipy.spline_filters import first_order_conditions as first_order_conditions
 from funcgrad.scipy.spline_filters import forward_conditions as forward_conditions
-from funcgrad.scipy.waveforms import chirp_phase as chirp_phase
 from funcgrad.source import type_error, value_error, with_name
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
@@ -259,6 +260,30 @@ def correlate2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", **edges: Any
     full = convolve2d(a, _reversed(b), "full", **edges)
     # SciPy's center of a kernel with an even size is not that of its convolution.
     return full[tuple([slice(m // 2, m // 2 + n) for n, m in zip(a.shape, b.shape, strict=True)])]
+
+
+# -- waveforms whose formula for equal frequencies has no slope in one of them --------------------
+_SCIPYS_PHASE = unreplaced(_scipy._waveforms._chirp_phase)
+
+
+def chirp_phase(
+    t: ArrayLike,
+    f0: Array,
+    t1: Array,
+    f1: Array,
+    method: str = "linear",
+    vertex_zero: bool = True,
+) -> Any:
+    """As SciPy's ``_chirp_phase``, also for two frequencies that are equal."""
+    bends = method[:3] in ("lo", "log", "hyp")
+    if not bends or not holds_expr([f0, f1]) or f0 != f1:
+        given = (t, f0, t1, f1, method, vertex_zero)
+        return functions["call_adopted"](_SCIPYS_PHASE, given, {})
+    time = real("chirp", t)
+    turns = 2 * math.pi * f0 * time
+    if method[0] == "l":
+        return turns * exprel(np.log(f1 / f0) * time / t1)
+    return turns / exprel(np.log1p((f0 - f1) * time / (f1 * t1)))
 
 
 # -- linear filters -----------------------------------------------------------------------------------

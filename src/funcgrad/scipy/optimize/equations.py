@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.optimize as _scipy
 
+from funcgrad.expr.concrete import known_value
+from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import as_pythons, holds_expr
 from funcgrad.scipy.composition import (
     real,
@@ -23,7 +25,6 @@ from funcgrad.scipy.composition import (
 from funcgrad.scipy.further_arguments import with_numbers
 from funcgrad.scipy.host_call import unrefined
 from funcgrad.scipy.optimize.nearby_solutions import found_by
-from funcgrad.scipy.optimize.roots_by_value import known_or_by_value
 from funcgrad.scipy.optimize.solver_arguments import (
     ConvergedRoot,
     converged_result,
@@ -41,6 +42,45 @@ from funcgrad.typing import Array, ArrayLike
 _Function = Callable[..., Any]
 _BY_NEWTON = ("secant", "newton", "halley")
 """The methods with no, one and two derivatives."""
+
+
+# -- functions whose code asks for the value of the unknown ---------------------------------------
+# A loop that ends by a tolerance asks so. No program for all values can be traced of such a function. Where
+# the values at this call are known, SciPy finds the root of these, and the function is traced on the path
+# that its code takes there.
+def _known_or_by_value(
+    solve: Callable[[], Any],
+    alone: _Function,
+    args: Sequence[Any],
+    start: ArrayLike,
+    find: Callable[[_Function, Any], Any],
+    is_root: bool = True,
+) -> Any:
+    """The root by ``solve``, or, where that is refused, the one that ``find`` finds of plain values, from a
+    start; with ``is_root=False`` another result of the search, such as a count.
+
+    The refusal is raised where values are not known, or may be others in later calls, as under `jit`.
+    """
+    try:
+        return solve()
+    except TypeError as error:
+        refusal = error
+    called = on_arrays(alone)
+
+    def known(item: ArrayLike) -> Any:
+        expr = lift_fully(item)
+        value = None if expr.traced is not None and expr.traced.records else known_value(expr)
+        if value is None:
+            raise refusal
+        return np.asarray(value, float)[()]
+
+    def value(x: ArrayLike) -> Any:
+        return known(called(np.asarray(x, float)[()], *args))
+
+    found: Array = np.asarray(find(value, known(start)), float)
+    if not is_root:
+        return found[()]
+    return implicit.root_on_path(alone)(found[()], *args)
 
 
 @with_places_of(_scipy.root)
@@ -68,7 +108,7 @@ def root(
     start = np.atleast_1d(real("root", x0))
     start = np.ravel(start) if is_flat else start
     find = _found_by(method, tol, **options)
-    x = known_or_by_value(lambda: root_by(method, alone, start, args), *(alone, args, start, find))
+    x = _known_or_by_value(lambda: root_by(method, alone, start, args), *(alone, args, start, find))
     x = unrefined(lambda: _found_alone(find, alone, start, args), x)
     return converged_result(x, fun=alone(x, *args))
 
@@ -123,7 +163,7 @@ def fsolve(func: _Function, x0: ArrayLike, args: object = (), **options: object)
     start = np.ravel(real("fsolve", x0))
     xtol: Any = options.get("xtol", 1.49012e-08)
     find = _found_by("hybr", xtol)
-    x = known_or_by_value(
+    x = _known_or_by_value(
         lambda: implicit.solved_by("fsolve", "root", alone)(start, *args),
         *(alone, args, start, find),
     )
@@ -208,7 +248,7 @@ def _bracketed(name: str) -> _Function:
         def search(field: str) -> Any:
             find = _bracketing(name, settings, field)
             solver = implicit.solved_with_settings(name, "root", alone, find)
-            return known_or_by_value(
+            return _known_or_by_value(
                 lambda: solver(np.mean(bracket), bracket, *args),
                 *(alone, args, bracket, lambda value, ends: find(value, ends, ends)),
                 is_root=field == "root",
@@ -295,7 +335,7 @@ def _by_newton(
         return found[field]
 
     start = real("newton", x0)
-    return known_or_by_value(
+    return _known_or_by_value(
         lambda: solve(start, second, *args), alone, args, start, find, is_root=field == "root"
     )
 

@@ -22,7 +22,6 @@ from funcgrad.scipy.stats import (
     noncentral_families,
     normal_families,
     power_families,
-    resonance,
     stable_families,
     studentized,
     truncated_families,
@@ -38,6 +37,7 @@ from funcgrad.scipy.stats.extreme_values import (
 from funcgrad.scipy.stats.log_tails import log_betainc, log_half_ratio, t_cdf, t_logcdf
 from funcgrad.scipy.stats.standard import (
     Standard,
+    by_smaller_side,
     changed,
     half_line,
     log_where_small,
@@ -346,6 +346,53 @@ hypsecant = symmetric(
     ppf=_hypsecant_ppf,
 )
 
+
+# -- the relativistic distribution of Breit and Wigner --------------------------------------------
+def _resonance_factor(rho: Array) -> Any:
+    return 2 / math.pi * np.sqrt(2 / (1 + np.sqrt(1 + 1 / rho / rho)))
+
+
+def _resonance_log_height(rho: Array) -> Any:
+    """The logarithm of the density at its peak."""
+    return np.log(_resonance_factor(rho)) + np.log1p(1 / rho / rho) / 2
+
+
+def _resonance_density(x: Array, rho: Array) -> Any:
+    far = x > 1e50 * (1 + rho)
+    held = np.where(far, rho, x)
+    near = log1p_square((held - rho) * ((held + rho) / rho))
+    power = 4 * np.log(np.where(far, x, 1.0)) - 2 * np.log(rho)
+    return _resonance_log_height(rho) - np.where(far, power, near)
+
+
+def _resonance_cdf(x: Array, rho: Array) -> Any:
+    root = np.sqrt(-1 + 1j / rho) * np.arctan(x / np.sqrt(-rho * (rho + 1j)))
+    return _resonance_factor(rho) * np.imag(root)
+
+
+def _resonance_logsf(x: Array, rho: Array) -> Any:
+    """Right of the peak by the series of the density in 1/x**2, of which each term is integrated."""
+    size = np.sqrt(rho * np.sqrt(1 + rho * rho))
+    far = x > 3 * size
+    place = np.where(far, x, 3 * size)
+    ratio = (rho / place) ** 2
+    square = (rho / place * np.hypot(rho, 1.0) / place) ** 2
+    before, term, total = np.zeros_like(ratio), np.ones_like(ratio), np.full_like(ratio, 1 / 3)
+    for k in range(1, 20):
+        before, term = term, 2 * ratio * term - square * before
+        total = total + term / (2 * k + 3)
+    tail = _resonance_log_height(rho) + 2 * np.log(rho) - 3 * np.log(place) + np.log(total)
+    return np.where(far, tail, np.log1p(-_resonance_cdf(np.where(far, rho, x), rho)))
+
+
+rel_breitwigner = by_smaller_side(
+    density=_resonance_density,
+    logcdf=lambda x, rho: np.log(_resonance_cdf(x, rho)),
+    logsf=_resonance_logsf,
+    support=half_line,
+)
+
+
 _MODULES = (
     base_families,
     changed_families,
@@ -356,7 +403,6 @@ _MODULES = (
     noncentral_families,
     normal_families,
     power_families,
-    resonance,
     stable_families,
     studentized,
     truncated_families,

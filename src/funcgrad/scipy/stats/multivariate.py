@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -17,12 +18,12 @@ from funcgrad.expr.concrete import has_known_value
 from funcgrad.expr.registry import functions
 from funcgrad.ops.shape import holds_expr
 from funcgrad.ops.special.gamma import digamma_difference
+from funcgrad.ops.special.normal_orthants import bivariate_normal_cdf, trivariate_normal_cdf
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
 from funcgrad.scipy.composition import as_single, real, refuse, with_value
 from funcgrad.scipy.python_functions import adopted_where_traced, of_scipy_or_adopted
-from funcgrad.scipy.stats.normal_cdf import normal_cdf
-from funcgrad.source import USERS, as_of_numbers, fail, value_error, with_name
+from funcgrad.source import USERS, as_of_numbers, fail, type_error, value_error, with_name
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
@@ -217,6 +218,43 @@ def _dirichlet_multinomial(x: ArrayLike, alpha: ArrayLike, n: ArrayLike) -> Any:
     log = gammaln(total) + gammaln(n + 1) - gammaln(n + total)
     log = log + np.sum(gammaln(x + alpha) - gammaln(alpha) - gammaln(x + 1), axis=-1)
     return np.where(_counts(x, n), log, -np.inf)
+
+
+# -- the probability of boxes ---------------------------------------------------------------------
+def _normal_cdf(
+    x: ArrayLike, center: Array, matrix: Array, lower_limit: ArrayLike | None = None
+) -> Any:
+    """The probability of a box between the limits, or below x; a sum over its corners."""
+    n = center.size
+    if n > 3:
+        raise type_error(
+            f"multivariate_normal.cdf: expected up to three entries with traced values, but got {n}; write "
+            "the probability as an integral, or hold the arguments constant with fg.stop_gradient",
+        )
+    sizes = np.sqrt(np.diagonal(matrix))
+    limits = [_in_sizes(x, center, sizes)]
+    if lower_limit is not None:
+        limits.append(_in_sizes(lower_limit, center, sizes))
+    total: Any = 0.0
+    for corner in itertools.product(range(len(limits)), repeat=n):
+        bounds = [limits[k][..., i] for i, k in enumerate(corner)]
+        total = total + (-1.0) ** sum(corner) * _below(bounds, matrix / np.outer(sizes, sizes))
+    return total
+
+
+def _in_sizes(x: ArrayLike, center: Array, sizes: Array) -> Any:
+    points = np.atleast_1d(real("multivariate_normal", x))
+    points = points.reshape((-1, 1) if points.ndim == 1 and center.size == 1 else points.shape)
+    return (points - center) / sizes
+
+
+def _below(bounds: list[Any], correlations: Array) -> Any:
+    if len(bounds) == 1:
+        return special.ndtr(bounds[0])
+    if len(bounds) == 2:
+        return bivariate_normal_cdf(*bounds, correlations[0, 1])
+    pairs = [correlations[0, 1], correlations[0, 2], correlations[1, 2]]
+    return trivariate_normal_cdf(*bounds, *pairs)
 
 
 # -- matrices ---------------------------------------------------------------------------------------
@@ -417,7 +455,7 @@ class Multivariate:
         matrix = cov.covariance if isinstance(cov, _scipy.Covariance) else cov
         center, matrix = _parameters(self.name, given.get("mean"), matrix)
         with np.errstate(all="ignore"):
-            return _squeezed(normal_cdf(x, center, matrix, given.get("lower_limit")))
+            return _squeezed(_normal_cdf(x, center, matrix, given.get("lower_limit")))
 
     def rvs(self, *args: Any, **kwds: Any) -> Any:
         """As SciPy's method; draws are functions of traced parameters, as those of NumPy's generators."""
