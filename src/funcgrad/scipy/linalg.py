@@ -13,15 +13,13 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import (
-    banded_eigenvalues,
-    banded_systems,
+    banded_matrices,
     functions_of_eigenvalues,
     matrix_equations,
     matrix_exponentials,
     matrix_factorizations,
     matrix_powers,
     orthogonal_factorizations,
-    qr_updates,
     schur_forms,
     special_matrices,
 )
@@ -379,10 +377,8 @@ _LATER = (
     matrix_powers,
     functions_of_eigenvalues,
     orthogonal_factorizations,
-    qr_updates,
     schur_forms,
-    banded_eigenvalues,
-    banded_systems,
+    banded_matrices,
     matrix_exponentials,
     special_matrices,
 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.interpolate as _scipy
 
-from funcgrad.scipy.banded_systems import solve_banded
+from funcgrad.scipy.banded_matrices import solve_banded
 from funcgrad.scipy.composition import number, real
 from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.piecewise import PPoly
