@@ -25,8 +25,7 @@ from funcgrad.tables.row_functions import (
     row_covariances,
 )
 from funcgrad.tables.row_views import RowView, note_row, refuse_written
-from funcgrad.tables.table_arrays import ArraysOfTables
-from funcgrad.tables.table_dtypes import TableDtypes
+from funcgrad.tables.table_arrays import ArraysOfTables, TableDtypes
 from funcgrad.tables.table_operands import (
     AT,
     COPIES,
