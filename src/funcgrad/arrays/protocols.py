@@ -28,11 +28,7 @@ from funcgrad.arrays.reference import (
     wrapped,
     writable,
 )
-from funcgrad.arrays.selected_functions import (
-    BY_MASK,
-    function_of_selections,
-    ufunc_of_selections,
-)
+from funcgrad.arrays.selected_functions import BY_MASK, function_of_selections, ufunc_of_selections
 from funcgrad.arrays.selections import selection_of
 from funcgrad.arrays.values import by_value, labeled_as, unlabeled
 from funcgrad.arrays.views import (

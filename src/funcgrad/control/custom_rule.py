@@ -92,13 +92,7 @@ _NOT_LINEAR = {
 }
 
 
-def _batch(
-    size: int,
-    flags: Sequence[bool],
-    *operands: Expr,
-    body: Body,
-    wiring: Wiring,
-) -> Any:
+def _batch(size: int, flags: Sequence[bool], *operands: Expr, body: Body, wiring: Wiring) -> Any:
     last = wiring.results + wiring.arguments
     count = len(operands) - last
     own = [*flags[last:], *[True] * (len(body.inputs) - count)]

@@ -243,10 +243,7 @@ _SEARCH = HostFunction("search", lambda place, *_: (place,))
 
 
 def _on_arrays(
-    own: Callable[..., Any],
-    given: Mapping[str, Any],
-    tree: Tree,
-    places: Sequence[int],
+    own: Callable[..., Any], given: Mapping[str, Any], tree: Tree, places: Sequence[int]
 ) -> Callable[..., Sequence[Any]]:
     """SciPy's function on the arrays among its arguments, and the leaves of its result."""
     # By position where that is possible: SciPy's `solveh_banded` takes no arrays by name.

@@ -267,12 +267,7 @@ _SCIPYS_PHASE = unreplaced(_scipy._waveforms._chirp_phase)
 
 
 def chirp_phase(
-    t: ArrayLike,
-    f0: Array,
-    t1: Array,
-    f1: Array,
-    method: str = "linear",
-    vertex_zero: bool = True,
+    t: ArrayLike, f0: Array, t1: Array, f1: Array, method: str = "linear", vertex_zero: bool = True
 ) -> Any:
     """As SciPy's ``_chirp_phase``, also for two frequencies that are equal."""
     bends = method[:3] in ("lo", "log", "hyp")

@@ -88,13 +88,7 @@ def _infer(
 
 
 def _by_entries(
-    data: Array,
-    indices: Array,
-    starts: Array,
-    rows: Array,
-    x: Any,
-    shape: _Shape,
-    transposed: bool,
+    data: Array, indices: Array, starts: Array, rows: Array, x: Any, shape: _Shape, transposed: bool
 ) -> Any:
     """The entries times the rows of x that they meet, added up."""
     length, read, kept = (shape[1], rows, indices) if transposed else (shape[0], indices, rows)

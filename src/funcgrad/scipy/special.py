@@ -216,13 +216,7 @@ def log_softmax(x: Array, axis: Any = None) -> Any:
 globals().update(
     {
         name: _composed(function)
-        for module in (
-            ellipsoidal,
-            associated_legendre,
-            gauss_jacobi,
-            special_sequences,
-            spherical,
-        )
+        for module in (ellipsoidal, associated_legendre, gauss_jacobi, special_sequences, spherical)
         for name, function in vars(module).items()
         if getattr(function, "__module__", None) == module.__name__ and hasattr(_scipy, name)
     }

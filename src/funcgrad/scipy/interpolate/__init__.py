@@ -50,12 +50,8 @@ from funcgrad.scipy.interpolate.piecewise import PPoly as PPoly
 from funcgrad.scipy.interpolate.radial import RBFInterpolator as RBFInterpolator
 from funcgrad.scipy.interpolate.scattered import LinearNDInterpolator as LinearNDInterpolator
 from funcgrad.scipy.interpolate.scattered import NearestNDInterpolator as NearestNDInterpolator
-from funcgrad.scipy.interpolate.sphere import (
-    LSQSphereBivariateSpline as LSQSphereBivariateSpline,
-)
-from funcgrad.scipy.interpolate.sphere import (
-    RectSphereBivariateSpline as RectSphereBivariateSpline,
-)
+from funcgrad.scipy.interpolate.sphere import LSQSphereBivariateSpline as LSQSphereBivariateSpline
+from funcgrad.scipy.interpolate.sphere import RectSphereBivariateSpline as RectSphereBivariateSpline
 from funcgrad.scipy.interpolate.sphere import (
     SmoothSphereBivariateSpline as SmoothSphereBivariateSpline,
 )

@@ -15,13 +15,7 @@ import scipy.optimize as _scipy
 from funcgrad.expr.concrete import known_value
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import as_pythons, holds_expr
-from funcgrad.scipy.composition import (
-    real,
-    refuse,
-    tuple_of,
-    with_places_of,
-    without_tracing,
-)
+from funcgrad.scipy.composition import real, refuse, tuple_of, with_places_of, without_tracing
 from funcgrad.scipy.further_arguments import with_numbers
 from funcgrad.scipy.host_call import unrefined
 from funcgrad.scipy.optimize.nearby_solutions import found_by

@@ -16,13 +16,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.activity import is_varied
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import (
-    number,
-    real,
-    tuple_of,
-    with_places_of,
-    without_tracing,
-)
+from funcgrad.scipy.composition import number, real, tuple_of, with_places_of, without_tracing
 from funcgrad.scipy.further_arguments import with_numbers
 from funcgrad.scipy.host_call import unrefined
 from funcgrad.scipy.optimize.minima import stationary

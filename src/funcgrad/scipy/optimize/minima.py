@@ -154,12 +154,7 @@ def stationary(objective: _Function) -> _Function:
 
 
 def _minimum(
-    objective: _Function,
-    start: object,
-    args: tuple[Any, ...],
-    low: Any,
-    high: Any,
-    method: str,
+    objective: _Function, start: object, args: tuple[Any, ...], low: Any, high: Any, method: str
 ) -> Any:
     """SciPy's constrained minimum, with the exact gradient; it has no derivative."""
     body, operands = body_of_search(objective, start, args)

@@ -34,12 +34,8 @@ from funcgrad.scipy.composition import (
 )
 from funcgrad.scipy.external_function import with_pullback
 from funcgrad.scipy.python_functions import attribute_of
-from funcgrad.scipy.sparse.exponential_action import (
-    exponentials_at_times as exponentials_at_times,
-)
-from funcgrad.scipy.sparse.exponential_action import (
-    funm_multiply_krylov as funm_multiply_krylov,
-)
+from funcgrad.scipy.sparse.exponential_action import exponentials_at_times as exponentials_at_times
+from funcgrad.scipy.sparse.exponential_action import funm_multiply_krylov as funm_multiply_krylov
 from funcgrad.scipy.sparse.exponential_action import taylor_steps as taylor_steps
 from funcgrad.scipy.sparse.partial_spectra import dense_of, is_traced_operator
 from funcgrad.scipy.sparse.partial_spectra import eigs as eigs

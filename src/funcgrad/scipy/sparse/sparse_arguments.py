@@ -12,12 +12,7 @@ from funcgrad.arrays.reference import Reference, unwrapped
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy.sparse.sparse_patterns import numbered_pattern, summed
-from funcgrad.scipy.sparse.traced_sparse import (
-    SparseOperand,
-    TracedSparse,
-    as_entries,
-    traced,
-)
+from funcgrad.scipy.sparse.traced_sparse import SparseOperand, TracedSparse, as_entries, traced
 from funcgrad.source import type_error
 
 

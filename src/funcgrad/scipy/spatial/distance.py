@@ -195,12 +195,7 @@ globals().update({name: _of_vectors(name) for name in _FORMULAS if name != "jens
 
 @_composed
 def jensenshannon(
-    p: ArrayLike,
-    q: ArrayLike,
-    base: float | None = None,
-    *,
-    axis: Any = 0,
-    keepdims: bool = False,
+    p: ArrayLike, q: ArrayLike, base: float | None = None, *, axis: Any = 0, keepdims: bool = False
 ) -> Any:
     """As `scipy.spatial.distance.jensenshannon`."""
     first, second = [floating("jensenshannon", x) for x in (p, q)]

@@ -82,11 +82,7 @@ def siegel_slope(y: Array, x: Array, method: str) -> Any:
 
 # -- Dunnett -----------------------------------------------------------------------------------------------
 def dunnett_significance(
-    rho: Array,
-    df: int,
-    statistic: Array,
-    alternative: str,
-    rng: np.random.Generator | None = None,
+    rho: Array, df: int, statistic: Array, alternative: str, rng: np.random.Generator | None = None
 ) -> Any:
     """As SciPy's p-values, which it integrates at random: they have no derivative, but an error for it."""
     if not holds_expr([rho, statistic]):
@@ -105,12 +101,7 @@ _significance_of_dunnett = _multicomp._pvalue_dunnett
 
 # -- divergences of powers ---------------------------------------------------------------------------------
 def divergence_of_power(
-    f_obs: Array,
-    f_exp: Array | None,
-    ddof: Array,
-    axis: Any,
-    lambda_: Any,
-    sum_check: bool = True,
+    f_obs: Array, f_exp: Array | None, ddof: Array, axis: Any, lambda_: Any, sum_check: bool = True
 ) -> Any:
     """As SciPy's ``_power_divergence``, also in a power of 1, 0 or -1.
 

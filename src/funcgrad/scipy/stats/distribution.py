@@ -35,14 +35,7 @@ from funcgrad.scipy.stats.likelihood import (
     maximum_likelihood,
 )
 from funcgrad.scipy.stats.quantile_newton import polished
-from funcgrad.scipy.stats.standard import (
-    ENDS,
-    UNDERFLOW,
-    Formula,
-    Standard,
-    completed,
-    whole_line,
-)
+from funcgrad.scipy.stats.standard import ENDS, UNDERFLOW, Formula, Standard, completed, whole_line
 from funcgrad.source import type_error, value_error, with_name
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import elementwise_grad, stop_gradient

@@ -12,13 +12,7 @@ from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.ops.special.special_function import removable
 from funcgrad.scipy import special
 from funcgrad.scipy.stats.base_families import expon
-from funcgrad.scipy.stats.standard import (
-    any_real,
-    by_smaller_side,
-    changed,
-    log1mexp,
-    whole_line,
-)
+from funcgrad.scipy.stats.standard import any_real, by_smaller_side, changed, log1mexp, whole_line
 from funcgrad.typing import Array
 
 

@@ -19,13 +19,7 @@ from funcgrad.ops.special.mixture_ranges import (
 )
 from funcgrad.scipy import special
 from funcgrad.scipy.stats.log_tails import last_axis
-from funcgrad.scipy.stats.standard import (
-    Formula,
-    Standard,
-    by_smaller_side,
-    half_line,
-    probability,
-)
+from funcgrad.scipy.stats.standard import Formula, Standard, by_smaller_side, half_line, probability
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
