@@ -39,15 +39,12 @@ from funcgrad.typing import Array
 # -- making --------------------------------------------------------------------------------------
 def bind(op: Op, operands: Sequence[Any], count: int, **params: Any) -> list[Any]:
     """The parts of an operation's value: expressions, or numbers and arrays if no operand is traced."""
-    if any(isinstance(value, Expr) for value in operands):
-        node = op(*[lift_fully(value, _beside(operands)) for value in operands], **params)
+    traced = [value for value in operands if isinstance(value, Expr)]
+    if traced:
+        node = op(*[lift_fully(value, traced) for value in operands], **params)
         return [pick(node, k) for k in range(count)]
     with np.errstate(all="ignore"):
         return [result(v) for v in op.run(*[np.asarray(v)[()] for v in operands], **params)]
-
-
-def _beside(operands: Sequence[Any]) -> list[Expr]:
-    return [value for value in operands if isinstance(value, Expr)]
 
 
 # -- call ----------------------------------------------------------------------------------------

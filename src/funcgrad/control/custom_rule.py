@@ -122,10 +122,6 @@ def _jacobians(z: Expr, place: int) -> list[HeldJacobian]:
     return [HeldJacobian([body.outputs[argument]], linear, given, transposed=True)]
 
 
-def _notation(*operands: str, body: Body, wiring: Wiring) -> str:
-    return f"custom_derivative({', '.join(operands[: wiring.results])})"
-
-
 def _untaken(holds: Expr, expr: Expr, args: tuple[Expr, ...]) -> Any:
     body, wiring = (dict(expr.params)[name] for name in ("body", "wiring"))
     if not may_raise(body):
@@ -143,7 +139,9 @@ custom_derivative_op: Op = Op(
     infer=_type,
     joint=_joint,
     batch=_batch,
-    notation=_notation,
+    notation=lambda *operands, body, wiring: (
+        f"custom_derivative({', '.join(operands[: wiring.results])})"
+    ),
     columns=Columns(
         flops=no_flops, machine="custom_derivative", sparsity=_jacobians, untaken=_untaken
     ),

@@ -63,14 +63,6 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, int | np.integer) else value
 
 
-def _hermitian(x: Array, s: object, axes: Axes, norm: str | None) -> Any:
-    return fourier.irfftn(np.conjugate(lift_fully(x)), s, axes, _OPPOSITE[norm])
-
-
-def _inverse_hermitian(x: Array, s: object, axes: Axes, norm: str | None) -> Any:
-    return np.conjugate(fourier.rfftn(x, s, axes, _OPPOSITE[norm]))
-
-
 _OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 fft, ifft, rfft, irfft, hfft, ihfft = map(
@@ -80,8 +72,14 @@ fft2, ifft2, rfft2, irfft2, fftn, ifftn, rfftn, irfftn = [
     _along_axes(name, getattr(fourier, name))
     for name in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")
 ]
-hfft2, hfftn = [_along_axes(name, _hermitian) for name in ("hfft2", "hfftn")]
-ihfft2, ihfftn = [_along_axes(name, _inverse_hermitian) for name in ("ihfft2", "ihfftn")]
+hfft2, hfftn = [
+    _along_axes(name, lambda x, s, axes, norm: fourier.irfftn(np.conj(x), s, axes, _OPPOSITE[norm]))
+    for name in ("hfft2", "hfftn")
+]
+ihfft2, ihfftn = [
+    _along_axes(name, lambda x, s, axes, norm: np.conj(fourier.rfftn(x, s, axes, _OPPOSITE[norm])))
+    for name in ("ihfft2", "ihfftn")
+]
 
 
 # -- cosine and sine transforms ------------------------------------------------------------------

@@ -67,18 +67,12 @@ def _sylvester_pullback(a: Array, b: Array, q: Array, x: Array, g: Array) -> tup
     return -(w @ x.T), -(x.T @ w), w
 
 
-def _sylvester_pushforward(
-    a: Array, b: Array, q: Array, x: Array, da: Array, db: Array, dq: Array
-) -> Any:
-    return sylvester(a, b, dq - da @ x - x @ db)
-
-
-sylvester = with_pullback(
+sylvester: Callable[..., Any] = with_pullback(
     "solve_sylvester",
     _scipy.solve_sylvester,
     lambda a, b, q: q,
     _sylvester_pullback,
-    _sylvester_pushforward,
+    lambda a, b, q, x, da, db, dq: sylvester(a, b, dq - da @ x - x @ db),
 )
 
 

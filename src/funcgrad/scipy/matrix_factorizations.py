@@ -39,10 +39,6 @@ _kept = composed(_scipy, single=True, host=True)
 
 
 # -- LU ---------------------------------------------------------------------------------------------------
-def _pivot_order(a: Array) -> Any:
-    return _order_of_pivots(_scipy.lu_factor(a)[1], len(a))
-
-
 def _order_of_pivots(pivots: Array, rows: int | None = None) -> Any:
     """The order of rows after the exchanges that LAPACK reports."""
     order = np.arange(len(pivots) if rows is None else rows)
@@ -62,15 +58,15 @@ def _whole_numbers(type: ArrayType) -> ArrayType:
     return ArrayType(type.shape[-1:], np.dtype(np.int64))
 
 
-def _lapack_numbers(type: ArrayType) -> ArrayType:
-    return ArrayType((min(type.shape),), np.dtype(np.int32))
-
-
 _order = primitive(
-    _pivot_order, out=lambda a: ArrayType(a.shape[:1], np.dtype(np.int64)), name="lu_order"
+    lambda a: _order_of_pivots(_scipy.lu_factor(a)[1], len(a)),
+    out=lambda a: ArrayType(a.shape[:1], np.dtype(np.int64)),
+    name="lu_order",
 )
 _pivots = primitive(
-    lambda a: _scipy.lu_factor(a)[1].astype(np.int32), out=_lapack_numbers, name="lu_pivots"
+    lambda a: _scipy.lu_factor(a)[1].astype(np.int32),
+    out=lambda a: ArrayType((min(a.shape),), np.dtype(np.int32)),
+    name="lu_pivots",
 )
 _exchanged = primitive(
     _orders_of_pivots,

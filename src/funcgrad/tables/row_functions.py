@@ -100,10 +100,6 @@ def _sum(rows: ColumnRows) -> Any:
     return np.sum(rows.filled(0.0), axis=-1)
 
 
-def _prod(rows: ColumnRows) -> Any:
-    return np.prod(rows.filled(1.0), axis=-1)
-
-
 def _mean(rows: ColumnRows) -> Any:
     counts = rows.counts
     return _at_least(counts, 1, _sum(rows) / np.maximum(counts, 1))
@@ -123,18 +119,6 @@ def _var(rows: ColumnRows, ddof: int = 1) -> Any:
 
 def _std(rows: ColumnRows, ddof: int = 1) -> Any:
     return np.sqrt(_var(rows, ddof))
-
-
-def _sem(rows: ColumnRows, ddof: int = 1) -> Any:
-    return _std(rows, ddof) / np.sqrt(np.maximum(rows.counts, 1))
-
-
-def _min(rows: ColumnRows) -> Any:
-    return _at_least(rows.counts, 1, np.min(rows.filled(np.inf), axis=-1))
-
-
-def _max(rows: ColumnRows) -> Any:
-    return _at_least(rows.counts, 1, np.max(rows.filled(-np.inf), axis=-1))
 
 
 def _median(rows: ColumnRows) -> Any:
@@ -240,13 +224,13 @@ def of_pairs_of_columns(
 ROW_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
         "sum": _sum,
-        "prod": _prod,
+        "prod": lambda rows: np.prod(rows.filled(1.0), axis=-1),
         "mean": _mean,
         "var": _var,
         "std": _std,
-        "sem": _sem,
-        "min": _min,
-        "max": _max,
+        "sem": lambda rows, ddof=1: _std(rows, ddof) / np.sqrt(np.maximum(rows.counts, 1)),
+        "min": lambda rows: _at_least(rows.counts, 1, np.min(rows.filled(np.inf), axis=-1)),
+        "max": lambda rows: _at_least(rows.counts, 1, np.max(rows.filled(-np.inf), axis=-1)),
         "median": _median,
         "quantile": _quantile,
         "skew": _skew,

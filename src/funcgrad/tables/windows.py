@@ -8,7 +8,7 @@ and leave plain arrays to pandas'.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
@@ -186,14 +186,6 @@ def _roll_pair(
     return np.where(few, np.nan, pair(*rows, *ddof))
 
 
-def _roll_cov(x: Any, y: Any, *args: Any) -> Any:
-    return _roll_pair(row_covariances, x, y, *args)
-
-
-def _roll_corr(x: Any, y: Any, *args: Any) -> Any:
-    return _roll_pair(row_correlations, x, y, *args)
-
-
 def _ewm(
     values: Any,
     start: _Bounds,
@@ -277,8 +269,8 @@ _KNOWN: dict[str, Callable[..., Any]] = {
     "roll_first": _rolled("first"),
     "roll_last": _rolled("last"),
     "roll_quantile": _roll_quantile,
-    "roll_cov": _roll_cov,
-    "roll_corr": _roll_corr,
+    "roll_cov": partial(_roll_pair, row_covariances),
+    "roll_corr": partial(_roll_pair, row_correlations),
     "ewm": _ewm,
     "ewmcov": _ewmcov,
 }

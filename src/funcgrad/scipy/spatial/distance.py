@@ -63,10 +63,6 @@ def _euclidean(u: Array, v: Array, w: ArrayLike | None = None) -> Any:
     return np.linalg.norm(u - v, axis=0) if w is None else flat_root(_sqeuclidean(u, v, w))
 
 
-def _cityblock(u: Array, v: Array, w: ArrayLike | None = None) -> Any:
-    return _total(_weight(w, u) * np.abs(u - v))
-
-
 def _chebyshev(u: Array, v: Array, w: ArrayLike | None = None) -> Any:
     off = np.abs(u - v)
     return np.max(off if w is None else np.where(_weight(w, u) > 0, off, 0.0), axis=0)
@@ -98,10 +94,6 @@ def _correlation(u: Array, v: Array, w: ArrayLike | None = None, centered: bool 
     return 1 - _total(weight * u * v) / size
 
 
-def _cosine(u: Array, v: Array, w: ArrayLike | None = None) -> Any:
-    return _correlation(u, v, w, centered=False)
-
-
 def _canberra(u: Array, v: Array, w: ArrayLike | None = None) -> Any:
     return _total(_weight(w, u) * _ratio(np.abs(u - v), np.abs(u) + np.abs(v)))
 
@@ -131,9 +123,9 @@ _FORMULAS: Mapping[str, Callable[..., Any]] = {
     "braycurtis": _braycurtis,
     "canberra": _canberra,
     "chebyshev": _chebyshev,
-    "cityblock": _cityblock,
+    "cityblock": lambda u, v, w=None: _total(_weight(w, u) * np.abs(u - v)),
     "correlation": _correlation,
-    "cosine": _cosine,
+    "cosine": partial(_correlation, centered=False),
     "euclidean": _euclidean,
     "jensenshannon": _jensenshannon,
     "mahalanobis": _mahalanobis,

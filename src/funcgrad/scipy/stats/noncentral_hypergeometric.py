@@ -33,10 +33,6 @@ def _counted(M: Array, n: Array, N: Array) -> Any:
     return valid
 
 
-def _valid(M: Array, n: Array, N: Array, odds: Array) -> Any:
-    return np.logical_and(_counted(M, n, N), odds > 0)
-
-
 def _log_choices(x: Array, M: Array, n: Array, N: Array) -> Any:
     """The logarithm of the number of draws with x of the first kind."""
     first = gammaln(n + 1) - gammaln(x + 1) - gammaln(n - x + 1)
@@ -128,7 +124,7 @@ def _of_weights(
         logsf=_side(log_weight, "sf", "cdf"),
         stats=_moments(log_weight),
         support=_support,
-        valid=_valid,
+        valid=lambda M, n, N, odds: np.logical_and(_counted(M, n, N), odds > 0),
         hosted=hosted,
     )
 

@@ -141,17 +141,13 @@ reciprocal = loguniform
 
 
 # -- Bradford's distribution: log(1 + c*x) is uniform --------------------------------------------
-def _bradford_share(x: Array, c: Array) -> Any:
-    return x * log1p_ratio(c * x) / log1p_ratio(c)
-
-
 def _bradford_rest(x: Array, c: Array) -> Any:
     rest = (1 - x) / (1 + c * x)
     return rest * log1p_ratio(c * rest) / log1p_ratio(c)
 
 
 bradford = _of_shares(
-    _bradford_share,
+    lambda x, c: x * log1p_ratio(c * x) / log1p_ratio(c),
     _bradford_rest,
     Standard(
         density=lambda x, c: -np.log1p(c * x) - np.log(log1p_ratio(c)),
