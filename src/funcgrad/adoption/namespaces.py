@@ -13,34 +13,50 @@ from typing import Any, Generic, TypeVar
 from funcgrad.source import is_builtin_class
 from funcgrad.unadopted_packages import is_kept
 
-_STAND_INS = "funcgrad.adoption.stand_ins"
 REPLACED = {
-    **{
-        name: f"funcgrad.{name}"
-        for name in (
-            *("numpy", "numpy.fft", "numpy.linalg"),
-            *("scipy.cluster", "scipy.cluster.hierarchy", "scipy.cluster.vq", "scipy.fft"),
-            *("scipy.fftpack", "scipy.integrate", "scipy.interpolate", "scipy.linalg"),
-            *("scipy.ndimage", "scipy.odr", "scipy.optimize", "scipy.signal", "scipy.sparse"),
-            *("scipy.sparse.csgraph", "scipy.sparse.linalg", "scipy.spatial"),
-            *("scipy.spatial.distance", "scipy.spatial.transform", "scipy.special", "scipy.stats"),
-        )
-    },
-    **{
-        name: f"{_STAND_INS}.{name}_"
-        for name in (
-            *("autograd", "bottleneck", "cmath", "copy", "functools", "importlib", "math", "numba"),
-            *("numexpr", "pandas", "pickle", "statistics"),
-        )
-    },
-    "autograd.numpy": "funcgrad.numpy",
+    "numpy": "funcgrad.numpy",
+    "numpy.fft": "funcgrad.numpy.fft",
+    "numpy.linalg": "funcgrad.numpy.linalg",
     "numpy.lib.scimath": "funcgrad.numpy.emath",
-    "numpy.random": f"{_STAND_INS}.random_",
-    "numpy.testing": f"{_STAND_INS}.testing_",
-    "pandas.api.types": f"{_STAND_INS}.pandas_types",
-    "random": f"{_STAND_INS}.python_random",
+    "numpy.random": "funcgrad.adoption.stand_ins.random_",
+    "numpy.testing": "funcgrad.adoption.stand_ins.testing_",
+    "autograd": "funcgrad.adoption.stand_ins.autograd_",
+    "autograd.numpy": "funcgrad.numpy",
+    "bottleneck": "funcgrad.adoption.stand_ins.bottleneck_",
+    "copy": "funcgrad.adoption.stand_ins.copy_",
+    "functools": "funcgrad.adoption.stand_ins.functools_",
+    "importlib": "funcgrad.adoption.stand_ins.importlib_",
+    "math": "funcgrad.adoption.stand_ins.math_",
+    "numba": "funcgrad.adoption.stand_ins.numba_",
+    "numexpr": "funcgrad.adoption.stand_ins.numexpr_",
+    "cmath": "funcgrad.adoption.stand_ins.cmath_",
+    "pandas": "funcgrad.adoption.stand_ins.pandas_",
+    "pickle": "funcgrad.adoption.stand_ins.pickle_",
+    "pandas.api.types": "funcgrad.adoption.stand_ins.pandas_types",
+    "random": "funcgrad.adoption.stand_ins.python_random",
+    "scipy.cluster": "funcgrad.scipy.cluster",
+    "scipy.cluster.hierarchy": "funcgrad.scipy.cluster.hierarchy",
+    "scipy.cluster.vq": "funcgrad.scipy.cluster.vq",
+    "scipy.fft": "funcgrad.scipy.fft",
+    "scipy.fftpack": "funcgrad.scipy.fftpack",
+    "scipy.integrate": "funcgrad.scipy.integrate",
+    "scipy.interpolate": "funcgrad.scipy.interpolate",
+    "scipy.linalg": "funcgrad.scipy.linalg",
     "scipy.linalg.lapack": "funcgrad.scipy.lapack",
-    "sympy": f"{_STAND_INS}.lambdify_",
+    "scipy.ndimage": "funcgrad.scipy.ndimage",
+    "scipy.odr": "funcgrad.scipy.odr",
+    "scipy.optimize": "funcgrad.scipy.optimize",
+    "scipy.signal": "funcgrad.scipy.signal",
+    "scipy.sparse": "funcgrad.scipy.sparse",
+    "scipy.sparse.csgraph": "funcgrad.scipy.sparse.csgraph",
+    "scipy.sparse.linalg": "funcgrad.scipy.sparse.linalg",
+    "scipy.spatial": "funcgrad.scipy.spatial",
+    "scipy.spatial.distance": "funcgrad.scipy.spatial.distance",
+    "scipy.spatial.transform": "funcgrad.scipy.spatial.transform",
+    "scipy.special": "funcgrad.scipy.special",
+    "scipy.stats": "funcgrad.scipy.stats",
+    "statistics": "funcgrad.adoption.stand_ins.statistics_",
+    "sympy": "funcgrad.adoption.stand_ins.lambdify_",
 }
 """Names of modules, with the modules that stand in for them in adopted code."""
 
