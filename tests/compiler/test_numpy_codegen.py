@@ -18,7 +18,7 @@ from funcgrad.compiler.flat_program import flatten_program, interpret
 from funcgrad.compiler.numpy import buffer_assignment
 from funcgrad.compiler.numpy import instruction_selection as calls_room
 from funcgrad.compiler.numpy.instruction_selection import select_instructions
-from funcgrad.compiler.numpy.numpy_codegen import numpy_source
+from funcgrad.compiler.numpy.numpy_codegen import bindings, numpy_source
 from funcgrad.compiler.numpy.numpy_pipeline import compile_arrays
 from funcgrad.compiler.pass_options import PassOptions
 from funcgrad.compiler.passes import fusion as blocks
@@ -298,6 +298,27 @@ def test_small_products_are_dots_with_the_bits_of_matmul(case, transposed):
     expected = np.matmul(a.T if swapped else a, b)
     assert np.asarray(found).tobytes() == expected.tobytes()
     assert type(found) is (type(expected) if expected.ndim else type(expected.item()))
+
+
+def test_functions_of_numpy_ask_no_array_of_a_program():
+    x = fg.var("x", 3)
+    plan = select_instructions(flatten_program([np.where(x > 1.0, x, 0.5)], [x]))
+    bound = bindings(plan)
+    assert bound["where"] is np.where._implementation
+    assert bound["copyto"] is np.copyto._implementation
+    assert bound["greater"] is np.greater
+
+
+@pytest.mark.parametrize("dtype", "?bBhilefdFD")
+@pytest.mark.parametrize("function", [np.cumsum, np.cumprod])
+def test_running_sums_and_products_have_numpys_bits_and_dtypes(function, dtype):
+    x = fg.var("x", (3, 4), dtype)
+    values = (5 * np.random.default_rng(1).random((3, 4)) - 2).astype(dtype)
+    for axis in (0, 1):
+        (found,) = compile_arrays([function(x, axis)], [x])(values)
+        expected = function(values, axis)
+        assert found.dtype == expected.dtype
+        assert found.tobytes() == expected.tobytes()
 
 
 def test_results_that_are_numbers_are_pythons():
