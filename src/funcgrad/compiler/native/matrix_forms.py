@@ -26,6 +26,7 @@ from funcgrad.compiler.native.array_values import (
 )
 from funcgrad.compiler.native.lapack_forms import (
     DefiniteCheck,
+    Factors,
     by_columns,
     cholesky_factor,
     factored,
@@ -198,18 +199,22 @@ def _solver(
 ) -> Callable[[Value, Strided], None]:
     """What writes the solution of a system in the place of its right sides; the matrix is memory for it.
 
-    Of a small matrix its triangle is there afterwards, and the sign of the order of its rows.
+    Its triangle is there afterwards, and the sign of the order of its rows.
     """
     w, n, dtype = program.writer, matrix.shape[0], matrix.dtype
+    turned = new_array(w, (), sizes_of(dtype)) if sign is None else sign
 
     def by_lapack(a: Value, x: Strided) -> None:
-        solve_with_factors(program, factored(program, a, by_columns(matrix)), x)
+        factors = factored(program, a, by_columns(matrix))
+        if sign is not None:
+            sign.put(w, (), real(1.0, REGISTER[sign.dtype]))
+            _turn(w, sign, factors)
+        solve_with_factors(program, factors, x)
 
     if n > MOST_ROWS:
         return by_lapack
     eliminate = _elimination(w, n, columns, dtype)
     substitute = _substitution(w, n, columns, dtype)
-    turned = new_array(w, (), sizes_of(dtype)) if sign is None else sign
 
     def by_elimination(a: Value, x: Strided) -> None:
         copy_into(w, matrix, a)
@@ -285,17 +290,20 @@ def _triangle_maker(
     w, n, dtype = program.writer, matrix.shape[0], matrix.dtype
 
     def by_lapack(a: Value) -> None:
-        factors = factored(program, a, by_columns(matrix))
-        with w.loop(integer(n)) as k:
-            stays = w.compare("eq", factors.pivot(w, k), k)
-            old = sign.at(w, ())
-            sign.put(w, (), w.select(stays, old, w.negative(old)))
+        _turn(w, sign, factored(program, a, by_columns(matrix)))
 
     def by_elimination(a: Value) -> None:
         copy_into(w, matrix, a)
         _call(program, _elimination(w, n, 0, dtype), matrix, sign, sign)
 
     return by_lapack if n > MOST_ROWS else by_elimination
+
+
+def _turn(w: LLVMWriter, sign: Strided, factors: Factors) -> None:
+    """Turn a sign at each two rows that traded places."""
+    with w.loop(integer(factors.lu.shape[0])) as k:
+        stays, old = w.compare("eq", factors.pivot(w, k), k), sign.at(w, ())
+        sign.put(w, (), w.select(stays, old, w.negative(old)))
 
 
 def _factor(writer: LLVMWriter, n: int, dtype: str) -> str:
@@ -347,8 +355,6 @@ def _cofactors(program: ArrayProgram, step: FlatStep, operands: Sequence[Value])
     """The determinant times the transposed inverse; NumPy's at matrices near singular ones."""
     (a,), w = operands, program.writer
     n, dtype = _rows(step, a, "f"), step.type.dtype
-    if n > MOST_ROWS:
-        raise UnsupportedError(f"{step.op.name} of {n} rows")
     kind, most = REGISTER[dtype.name], largest_condition(dtype, n)
     least = real(float(np.finfo(dtype).tiny) * most, kind)
     found, matrix, inverse = [
