@@ -399,6 +399,16 @@ type_error = partial(fail, TypeError)
 value_error = partial(fail, ValueError)
 """A `ValueError`, likewise."""
 
+
+def _saying_more(message: str) -> Any:
+    error: Any = TypeError(message)
+    error.says_more = True
+    return error
+
+
+adopted_type_error = partial(fail, _saying_more)
+"""A `TypeError` of adopted code that says more than the refusal for which plain code was run again."""
+
 _E = TypeVar("_E", bound=Exception)
 
 

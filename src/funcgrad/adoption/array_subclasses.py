@@ -106,11 +106,7 @@ def _of_users(method: Callable[..., None]) -> Callable[..., None]:
 
 def _text(of: Callable[..., str]) -> Callable[..., str]:
     """The text of an instance: that of one of the original class, of the concrete values."""
-
-    def text(array: SubclassedArray, *how: str) -> str:
-        return of(array._funcgrad_as_numpys(), *how)
-
-    return text
+    return lambda array, *how: of(array._funcgrad_as_numpys(), *how)
 
 
 def _formula(array: SubclassedArray) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from funcgrad.arrays.reference import holds_expr
-from funcgrad.source import type_error
+from funcgrad.source import adopted_type_error
 
 _MADE: WeakKeyDictionary[Any, type] = WeakKeyDictionary()
 """The Python classes, by numba's types of the compiled ones."""
@@ -49,12 +49,10 @@ def python_instance(compiled: Any) -> Any:
 
         def __setattr__(self, name: str, value: object) -> None:
             if holds_expr(value):
-                refusal: Any = type_error(
+                raise adopted_type_error(
                     f"{kind.__name__}: expected numbers for the fields of a compiled instance from outside "
                     f"of the function, but got a traced value for {name!r}; make the instance there",
                 )
-                refusal.says_more = True
-                raise refusal
             setattr(compiled, name, value)
 
     WithFields.__name__ = kind.__name__

@@ -151,11 +151,8 @@ def bounds(program: object, /, *args: object, **intervals: object) -> Any:
     roots, rebuild, given = _boxed(program, args, intervals)
     roots = decomposed(roots, lambda e: not e.args or has_interval(e.op))
 
-    def input(node: Node) -> Bounds:
-        return given[node.name]
-
     with np.errstate(all="ignore"):
-        known = fold(roots, Algebra(input, _constant, _enclose))
+        known = fold(roots, Algebra(lambda node: given[node.name], _constant, _enclose))
     return rebuild([Interval(*ends) for ends in known])
 
 
@@ -219,14 +216,11 @@ def _split(arg: object) -> Tree:
         return Tree([arg], lambda leaves: leaves[0], [""])
     found: list[Interval] = []
 
-    def rebuild(values: Sequence[Any]) -> Any:
-        return tree.rebuild([values[i] for i in places])
-
     # A dataclass is a container to `flatten`: an interval is one number to it instead.
     tree = flatten(_opened(arg, found))
     places = list(range(len(tree.leaves)))
     leaves = [found[leaf.place] if isinstance(leaf, _Place) else leaf for leaf in tree.leaves]
-    return Tree(leaves, rebuild, tree.paths)
+    return Tree(leaves, lambda values: tree.rebuild([values[i] for i in places]), tree.paths)
 
 
 class _Place(float):

@@ -53,14 +53,11 @@ class Arithmetic:
 
     def algebra(self, given: Mapping[str, Any]) -> Algebra[Any]:
         """What nodes become, given the values of variables by name."""
-
-        def input(node: Node) -> Any:
-            return self.numbers(given[node.name], node.type.dtype)
-
-        def constant(node: Node) -> Any:
-            return self.numbers(node.value, node.type.dtype)
-
-        return Algebra(input, constant, self.apply)
+        return Algebra(
+            lambda node: self.numbers(given[node.name], node.type.dtype),
+            lambda node: self.numbers(node.value, node.type.dtype),
+            self.apply,
+        )
 
     def apply(self, node: Node, operands: Sequence[Any]) -> Any:
         """What an operation makes of values: by mpmath's function, or as NumPy runs it on objects."""

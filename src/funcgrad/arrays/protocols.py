@@ -45,7 +45,7 @@ from funcgrad.expr.operator_dispatch import REFLECTED, overrides_ufuncs
 from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
-from funcgrad.source import BUT_LABELS, calls_method, type_error, value_error
+from funcgrad.source import BUT_LABELS, adopted_type_error, calls_method, type_error, value_error
 from funcgrad.typing import DTypeLike
 
 
@@ -305,12 +305,10 @@ def _no_store(name: str, target: object = None) -> Any:
         if owner is None
         else "write an array for each field in the place of a structured one"
     )
-    refusal: Any = type_error(
+    error = type_error if owner is None else adopted_type_error
+    return error(
         f"{name}: would store a traced value in a plain NumPy array, which does not hold one; {remedy}",
     )
-    if owner is not None:
-        refusal.says_more = True
-    return refusal
 
 
 def _into(cell: Reference, made: object, targets: Sequence[Any]) -> Any:

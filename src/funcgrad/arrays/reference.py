@@ -20,7 +20,7 @@ from funcgrad.expr import Expr, const, constant_of
 from funcgrad.expr.registry import functions
 from funcgrad.expr.scope_order import innermost_scope, next_in_order
 from funcgrad.graph import Constant
-from funcgrad.source import type_error, value_error
+from funcgrad.source import adopted_type_error, type_error, value_error
 
 MARK = "__funcgrad_adopted__"
 """The key that the globals of all adopted code have."""
@@ -499,12 +499,10 @@ def _refuse_exports(state: State | None) -> None:
     if state is None:
         return
     if _is_read_elsewhere(state):
-        refusal: Any = type_error(
+        raise adopted_type_error(
             "item assignment: expected an array that the function makes, but got one from outside of it, "
             "which other code reads as numbers; write b = a.copy() in the function, and store into b",
         )
-        refusal.says_more = True
-        raise refusal
     if is_exported(state):
         raise type_error(
             "item assignment: expected an array that is held here alone, but NumPy code holds it as a "

@@ -41,13 +41,10 @@ def _of_full_rank(z: Array, a: Array) -> LinearMap:
     columns = between(np.matmul(z, mH(z)), eye_like(mT(a)) - np.matmul(a, z))
     rows = between(eye_like(a) - np.matmul(z, a), np.matmul(mH(z), z))
 
-    def forward(v: Array) -> Any:
-        return columns.apply(mH(v)) + rows.apply(mH(v)) - inside.apply(v)
-
-    def backward(g: Array) -> Any:
-        return mH(columns.transpose(g) + rows.transpose(g)) - inside.transpose(g)
-
-    return Structural(forward, backward)
+    return Structural(
+        lambda v: columns.apply(mH(v)) + rows.apply(mH(v)) - inside.apply(v),
+        lambda g: mH(columns.transpose(g) + rows.transpose(g)) - inside.transpose(g),
+    )
 
 
 def _truncated(a: Array, rcond: float) -> LinearMap:

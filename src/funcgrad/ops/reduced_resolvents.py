@@ -261,13 +261,10 @@ resolved = formula_op(
 def _turning_edge(z: Array, a: Array, w: Array, v: Array, y: Array) -> LinearMap:
     left = turning(mT(a), w, y, v)
 
-    def forward(da: Array) -> Any:
-        return resolved(a, w, z, left, moved(da, z, None), split=None)
-
-    def backward(g: Array) -> Any:
-        return moved_back(resolved(mT(a), w, left, z, g, split=None), z, None)
-
-    return Structural(forward, backward)
+    return Structural(
+        lambda da: resolved(a, w, z, left, moved(da, z, None), split=None),
+        lambda g: moved_back(resolved(mT(a), w, left, z, g, split=None), z, None),
+    )
 
 
 turning = formula_op(

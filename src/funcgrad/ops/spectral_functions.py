@@ -116,15 +116,12 @@ def _slope_by_matrix(
 
     turned = _to_basis(v, e)
 
-    def forward(da: Any) -> Any:
-        return _from_basis(v, both(turned, _to_basis(v, da)))
-
     def backward(g: Any) -> Any:
         u = v.conj()
         back = _from_basis(u, both(mT(turned), _to_basis(u, g)))
         return back if a.dtype.kind == "c" else np.real(back)
 
-    return Structural(forward, backward)
+    return Structural(lambda da: _from_basis(v, both(turned, _to_basis(v, da))), backward)
 
 
 def _slope_by_change(
@@ -143,16 +140,13 @@ def _slope_by_values(
     """By x where it is no function of the eigenvalues: then s and t are 0."""
     none = np.zeros_like(s)
 
-    def forward(dx: Any) -> Any:
-        return spectral_slope_op(a, w, v, e, dx, none, none, dx)
-
     def backward(g: Any) -> Any:
         shares = _to_basis(v.conj(), g) * _to_basis(v, e)
         found = off_diagonal(shares + mT(shares), as_row(w) - as_column(w))
         back = np.sum(found, axis=-2)
         return back if x.dtype.kind == "c" else np.real(back)
 
-    return Structural(forward, backward)
+    return Structural(lambda dx: spectral_slope_op(a, w, v, e, dx, none, none, dx), backward)
 
 
 spectral_slope_op = formula_op(

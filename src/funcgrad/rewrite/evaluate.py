@@ -91,9 +91,6 @@ def evaluate_all(
 def numpy_algebra(values: Mapping[str, Any]) -> Algebra[Any]:
     """The algebra of `evaluate`: values are NumPy arrays."""
 
-    def input(node: Node) -> Any:
-        return values[node.name]
-
     def op(node: Node, parents: tuple[Any, ...]) -> Any:
         run: Callable[..., Any] = node.op.run  # type: ignore[attr-defined]
         try:
@@ -102,7 +99,7 @@ def numpy_algebra(values: Mapping[str, Any]) -> Algebra[Any]:
             tell_node(error, node)
             raise
 
-    return Algebra(input, lambda node: node.value, op)
+    return Algebra(lambda node: values[node.name], lambda node: node.value, op)
 
 
 def variables(*exprs: Expr) -> dict[str, Expr]:

@@ -403,9 +403,6 @@ def _limit(root: Any, radius: _Radius) -> Any:
     others = _other_sizes(root) - {id(r)}
     opened = _dependents(root, radius) - others
 
-    def operands(node: Expr) -> tuple[Expr, ...]:
-        return node.args if id(node) in opened else ()
-
     def step(node: Expr, args: tuple[_Near | None, ...]) -> _Near | None:
         if id(node) in others:
             return _Near()
@@ -413,7 +410,7 @@ def _limit(root: Any, radius: _Radius) -> Any:
             return whole if node is r else square
         return _near(node, args)
 
-    (found,) = folded([root], step, operands=operands)
+    (found,) = folded([root], step, operands=lambda node: node.args if id(node) in opened else ())
     if found is None or found.limit is None:
         return None
     is_same = _joined([found.places, _masked_entries(radius)]) is not None

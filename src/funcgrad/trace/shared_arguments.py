@@ -15,7 +15,7 @@ from funcgrad.expr.concrete import known_value
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.array_capture import is_unchanged
 from funcgrad.ops.base.op import example, leaf
-from funcgrad.source import type_error
+from funcgrad.source import adopted_type_error, type_error
 from funcgrad.trace.outer_arrays import reached
 from funcgrad.trace.pytree import Tree
 from funcgrad.typing import Array
@@ -103,14 +103,14 @@ def refuse_shared_memory(
         copy = f"{name} + 0" if type(own) is Expr else f"{name}.copy()"
         for other, array in [*given[:i], *given[i + 1 :]]:
             if _is_shared(own, array):
-                raise _refusal(
+                raise adopted_type_error(
                     f"{who}: expected arguments that share no memory, but got one array as {name} and as "
                     f"{other}, and the function stores into {name}, which NumPy would see in both; give "
                     f"{copy} in one place",
                 )
         for other, array in outside:
             if _is_shared(own, array):
-                raise _refusal(
+                raise adopted_type_error(
                     f"{who}: expected an argument that shares no memory with what the function captures, but "
                     f"got one array as {name} and as {other}, and the function stores into {name}, which "
                     f"NumPy would see in both; give {copy}",
@@ -138,21 +138,13 @@ def refuse_stores(who: str, f: Callable[..., Any], given: Iterable[tuple[Any, An
         raise store_into_argument(who, f)
 
 
-def store_into_argument(who: str, f: Callable[..., Any]) -> TypeError:
+def store_into_argument(who: str, f: Callable[..., Any]) -> Any:
     """The error of a function that stores into an argument, which a transform keeps as it is."""
-    return _refusal(
+    return adopted_type_error(
         f"{who}: expected a function that stores into arrays of its own, but "
         f"{getattr(f, '__name__', 'it')} stores into an argument, which its caller would not see; "
         "write y = y.copy() first, and store into that",
     )
-
-
-def _refusal(message: str) -> TypeError:
-    """An error of adopted code that says more than the refusal for which plain code was run again."""
-    error: Any = type_error(message)
-    error.says_more = True
-    refusal: TypeError = error
-    return refusal
 
 
 # What NumPy may do to find out whether two views with steps have an entry in common.

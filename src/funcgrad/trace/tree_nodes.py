@@ -115,10 +115,7 @@ def _by_fields(names: Iterable[str], marked: Iterable[str]) -> Flatten:
     moving = [name for name in names if name not in marked]
     kept = [name for name in names if name in marked]
 
-    def flatten(tree: object) -> TreeNode:
-        return fields_of(tree, moving, kept)
-
-    return flatten
+    return lambda tree: fields_of(tree, moving, kept)
 
 
 def fields_of(tree: object, moving: Sequence[str], kept: Sequence[str]) -> TreeNode:

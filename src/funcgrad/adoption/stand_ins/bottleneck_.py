@@ -1,7 +1,5 @@
 """``bottleneck`` for adopted code: its own versions in Python, which traced values can enter."""
 
-from __future__ import annotations
-
 import bottleneck
 from bottleneck import slow
 

@@ -230,19 +230,15 @@ def _body(body: Any, library: Library, bodies: dict[Any, Any]) -> Callable[..., 
 def _call(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callable[..., Any]:
     run = _body(dict(step.params)["body"], library, bodies)
 
-    def call(home: object, *operands: Array) -> Any:
-        return library.call(partial(run, home), *operands)
-
-    return call
+    return lambda home, *operands: library.call(partial(run, home), *operands)
 
 
 def _branch(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callable[..., Any]:
     runs = [_body(body, library, bodies) for body in dict(step.params)["branches"]]
 
-    def branch(home: object, index: int, *operands: Array) -> Any:
-        return library.branch([partial(run, home) for run in runs], index, *operands)
-
-    return branch
+    return lambda home, index, *operands: library.branch(
+        [partial(run, home) for run in runs], index, *operands
+    )
 
 
 def _loop(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callable[..., Any]:
@@ -269,10 +265,9 @@ def _ruled(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callable
     params = dict(step.params)
     rule = _body(params["body"], library, bodies)
 
-    def custom_derivative(home: object, *operands: Array) -> Any:
-        return library.custom_derivative(partial(rule, home), params["wiring"], *operands)
-
-    return custom_derivative
+    return lambda home, *operands: library.custom_derivative(
+        partial(rule, home), params["wiring"], *operands
+    )
 
 
 def results_alone(rule: object, wiring: Any, *operands: Any) -> Any:

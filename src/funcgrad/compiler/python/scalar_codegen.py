@@ -51,10 +51,7 @@ def compile_flat(flat: Flat) -> Callable[..., tuple[Any, ...]] | None:
     if text is None:
         return None
 
-    def slow(*values: object) -> tuple[Any, ...]:
-        return interpret(flat, values)
-
-    return build("scalar", text, {**BOUND, "slow": slow})
+    return build("scalar", text, {**BOUND, "slow": lambda *values: interpret(flat, values)})
 
 
 def scalar_source(flat: Flat) -> str | None:

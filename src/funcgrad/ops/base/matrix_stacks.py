@@ -74,10 +74,7 @@ def hermitian_from(triangle: str) -> LinearMap:
         half = cut(v, strict)
         return half + mH(half) + np.tril(np.triu(np.real(v)))
 
-    def backward(g: Array) -> Any:
-        return cut(g + mH(g), strict) + np.real(g) * eye_like(g)
-
-    return Structural(forward, backward)
+    return Structural(forward, lambda g: cut(g + mH(g), strict) + np.real(g) * eye_like(g))
 
 
 def matrices(name: str, x: object, *, square: bool = True) -> Any:

@@ -1,7 +1,5 @@
 """Functions that NumPy leaves to the method of their name: a column of pandas keeps its labels there."""
 
-from __future__ import annotations
-
 DELEGATED = frozenset(
     (
         *("sum", "prod", "mean", "std", "var", "min", "max", "amin", "amax", "any", "all", "ptp"),

@@ -10,7 +10,7 @@ from funcgrad.arrays.reference import unwrapped
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.expr.registry import functions
-from funcgrad.source import type_error
+from funcgrad.source import adopted_type_error
 
 
 def save(file: Any, arr: object, allow_pickle: bool = True) -> None:
@@ -52,11 +52,9 @@ def _numbers(who: str, array: object) -> Any:
     if not isinstance(value, Expr):
         return value
     if functions["is_varied"](value):
-        refusal: Any = type_error(
+        raise adopted_type_error(
             f"{who}: expected numbers, but got values that are differentiated or mapped over, and a file "
             "keeps plain numbers; return them beside the result (has_aux=True) and save what comes back, "
             f"or write {who}(file, fg.stop_gradient(x)) if a derivative of zero is meant",
         )
-        refusal.says_more = True
-        raise refusal
     return np.asarray(concrete_value(value, who))

@@ -74,14 +74,11 @@ def _angular(ufunc: str, value_of: Op, odd: bool) -> tuple[Op, Op, SeveralResult
     def in_q(order: int) -> Callable[..., Any]:
         return lambda z, m, q, x: mathieu_angular(m, q, x, odd=odd, order=1, slope=order)
 
-    def in_x(z: Array, m: Array, q: Array, x: Array) -> Any:
-        return _RATE * slope(m, q, x)
-
     def of_slope(z: Array, m: Array, q: Array, x: Array) -> Any:
         curvature = 2.0 * q * np.cos(2.0 * _RATE * x) - value_of(m, q)
         return _RATE * curvature * value(m, q, x)
 
-    value = result_of(ufunc, 0, "y", None, in_q(0), in_x)
+    value = result_of(ufunc, 0, "y", None, in_q(0), lambda z, m, q, x: _RATE * slope(m, q, x))
     slope = result_of(ufunc, 1, "slope", None, in_q(1), of_slope)
     return value, slope, SeveralResults((value, slope))
 
@@ -89,13 +86,10 @@ def _angular(ufunc: str, value_of: Op, odd: bool) -> tuple[Op, Op, SeveralResult
 def _modified(ufunc: str, value_of: Op) -> tuple[Op, Op, SeveralResults]:
     """A modified function, of a hyperbolic angle, and its derivative."""
 
-    def in_x(z: Array, m: Array, q: Array, x: Array) -> Any:
-        return slope(m, q, x)
-
     def of_slope(z: Array, m: Array, q: Array, x: Array) -> Any:
         return (value_of(m, q) - 2.0 * q * np.cosh(2.0 * x)) * value(m, q, x)
 
-    value = result_of(ufunc, 0, "y", None, "q", in_x)
+    value = result_of(ufunc, 0, "y", None, "q", lambda z, m, q, x: slope(m, q, x))
     slope = result_of(ufunc, 1, "slope", None, "q", of_slope)
     return value, slope, SeveralResults((value, slope))
 

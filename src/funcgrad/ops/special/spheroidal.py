@@ -46,10 +46,7 @@ def _function(ufunc: str, value_of: Op, curvature: Callable[..., Any]) -> Any:
     def of_slope(z: Array, m: Array, n: Array, c: Array, x: Array) -> Any:
         return curvature(value_of(m, n, c), m, c, x, value(m, n, c, x), z)
 
-    def in_x(z: Array, m: Array, n: Array, c: Array, x: Array) -> Any:
-        return slope(m, n, c, x)
-
-    value = result_of(ufunc, 0, "s", None, None, "c", in_x)
+    value = result_of(ufunc, 0, "s", None, None, "c", lambda z, m, n, c, x: slope(m, n, c, x))
     slope = result_of(ufunc, 1, "slope", None, None, "c", of_slope)
     return value, slope, SeveralResults((value, slope))
 
