@@ -300,6 +300,47 @@ def test_small_products_are_dots_with_the_bits_of_matmul(case, transposed):
     assert type(found) is (type(expected) if expected.ndim else type(expected.item()))
 
 
+COMPARISONS = [np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal]
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32, int])
+@pytest.mark.parametrize("compare", COMPARISONS)
+def test_numbers_are_compared_and_chosen_by_python(compare, dtype):
+    x, y = fg.var("x", 2, dtype), fg.var("y", (), dtype)
+    total = np.sum(x)
+    is_so = compare(total, y)
+    outputs = [is_so, np.where(is_so, total * y, y), np.where(is_so, -0.0, 0.0)]
+    source = source_of(*outputs, inputs=[x, y])
+    assert " if " in source
+    assert "where" not in source
+    assert compare.__name__ not in source
+    run = compile_arrays(outputs, [x, y])
+    special = (0.0, -0.0, 1.5, np.inf, np.nan) if dtype is not int else (0, 1, -2)
+    for first in special:
+        for second in special:
+            given = np.array([first, 0], dtype), np.array(second, dtype)
+            expected = interpret(flatten_program(outputs, [x, y]), given)
+            for value, wanted in zip(run(*given), expected, strict=True):
+                assert type(value) is type(wanted)
+                np.testing.assert_array_equal(value, wanted)
+                assert np.signbit(value) == np.signbit(wanted)
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32])
+def test_the_logarithm_of_a_sum_of_exponentials_of_what_is_not_finite(dtype):
+    x = fg.var("x", 2, dtype)
+    (expr,) = simplify_all([np.log(np.sum(np.exp(x)))])
+    assert expr.op.name == "logsumexp"
+    assert "reshape" not in source_of(expr, inputs=[x])
+    run = compile_arrays([expr], [x])
+    rows = [(1.0, 2.0), (np.inf, 1.0), (-np.inf, -np.inf), (-np.inf, 3.0), (np.nan, 1.0)]
+    for row in rows:
+        (found,) = run(np.array(row, dtype))
+        with np.errstate(invalid="ignore"):
+            expected = np.logaddexp(*np.array(row, dtype))
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_functions_of_numpy_ask_no_array_of_a_program():
     x = fg.var("x", 3)
     plan = select_instructions(flatten_program([np.where(x > 1.0, x, 0.5)], [x]))
@@ -387,7 +428,7 @@ def interpret_row(values):
 
 def test_a_number_beside_arrays_and_in_a_routine_stays_a_0d_array():
     x, v = fg.var("x", dtype="float32"), fg.var("v", 2, dtype="float32")
-    for made in (x * v, np.where(x > 0, x, 1), x.reshape(1), x[None]):
+    for made in (x * v, np.where(x > v, x, v), x.reshape(1), x[None]):
         text = source_of(made, inputs=[x, v])
         assert "if type(x0) is not ndarray" in text
         found = compile_arrays([made], [x, v])(np.float32(2), np.ones(2, "f"))[0]

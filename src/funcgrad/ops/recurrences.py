@@ -151,7 +151,9 @@ def _two_each(z: Expr) -> int:
 
 cumprod_op = Op(
     name="cumprod",
-    run=lambda x, axis: np.multiply.accumulate(x, axis),  # as `numpy.cumprod`, in a quarter of its time
+    run=lambda x, axis: np.multiply.accumulate(
+        x, axis
+    ),  # as `numpy.cumprod`, in a quarter of its time
     infer=lambda type, axis: ArrayType(type.shape, numpy_dtype(np.cumprod, type.dtype)),
     batch=on_moved_axes("cumprod"),
     edges=(_running_product_edge,),

@@ -70,5 +70,7 @@ def tamed(x: Array) -> Any:
     >>> tamed(np.array([1.0, np.inf, np.nan]))
     array([1., 0., 0.])
     """
+    if not x.shape:  # a number, of which NumPy's functions take twenty times as long
+        return x if x - x == 0 else x.dtype.type(0)
     finite = np.isfinite(x)
     return x if finite.all() else np.where(finite, x, np.zeros((), x.dtype))[()]

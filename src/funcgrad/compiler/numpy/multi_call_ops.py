@@ -67,7 +67,7 @@ def _logsumexp(calls: list[Call], step: FlatStep, x: int) -> int:
     top = put(calls, reduction(np.maximum, axes, x, type))
     top = put(calls, Call(Callee("tamed", CallForm.ENTRYWISE, tamed), (top,), type, "may_alias"))
     kept = tuple([1 if i in axes else n for i, n in enumerate(wide.shape)])
-    view = put(calls, reshape_call(kept, top, ArrayType(kept, type.dtype)))
+    view = put(calls, reshape_call(kept, top, ArrayType(kept, type.dtype))) if type.shape else top
     e = _apply(calls, wide, np.exp, _apply(calls, wide, np.subtract, x, view))
     total = put(calls, reduction(np.add, axes, e, type))
     return _apply(calls, type, np.add, _apply(calls, type, np.log, total), top)

@@ -49,7 +49,18 @@ def of(buffer: Buffer) -> Ref:
 
 
 # -- array programs --------------------------------------------------------------------------------
-_OPERATORS = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide"}
+_OPERATORS = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
+    ast.Lt: "less",
+    ast.LtE: "less_equal",
+    ast.Gt: "greater",
+    ast.GtE: "greater_equal",
+    ast.Eq: "equal",
+    ast.NotEq: "not_equal",
+}
 _COPIES = ("array", "present", *NUMBER_FORMS.values())
 _EMPTY = ("empty", "aligned")
 _VIEWS = ("reshape", "transpose")
@@ -132,9 +143,15 @@ class Machine:
                 return of(Buffer("constant", None, self.terms.make("source", f"k{name[1:]}")))
             case ast.Name(id=name):
                 self.fail(False, "a value in every operand", f"{name!r}, which has none")
-            case ast.BinOp(left=left, op=op, right=right):
+            case (
+                ast.BinOp(left=left, op=op, right=right)
+                | ast.Compare(left=left, ops=[op], comparators=[right])
+            ):
                 x, y = self.value(left, env), self.value(right, env)
                 return self.new(self.terms.make(_OPERATORS[type(op)], x.term, y.term))
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                terms = [self.value(part, env).term for part in (test, body, orelse)]
+                return self.new(self.terms.make("where", *terms))
             case ast.Attribute(value=inner, attr="T"):
                 x = self.value(inner, env)
                 return Ref(self.terms.make("T", x.term), x.places)
