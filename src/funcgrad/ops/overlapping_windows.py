@@ -131,6 +131,7 @@ overlapping_windows_op: Op = Op(
     batch=same_on_batch(lambda: overlapping_windows_op),
     columns=Columns(
         decompose=lambda x, shape, steps, start: x[..., _places(shape, steps, start)],
+        machine="window_forms:overlapping_windows",
         flops=no_flops,
         may_alias=True,
         shown=False,
@@ -145,6 +146,12 @@ added_windows_op: Op = Op(
     ),
     edges=(_added_edge,),
     batch=same_on_batch(lambda: added_windows_op),
-    columns=Columns(decompose=_added_by_places, flops=each_entry(1), fresh=True, shown=False),
+    columns=Columns(
+        decompose=_added_by_places,
+        machine="window_forms:added_windows",
+        flops=each_entry(1),
+        fresh=True,
+        shown=False,
+    ),
 )
 """The transpose of `overlapping_windows`: an array of zeros of this size, with the windows added."""
