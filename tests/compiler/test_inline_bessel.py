@@ -1,4 +1,4 @@
-"""i0e and i1e in machine code: SciPy's values, to the bit."""
+"""i0, i1 and their scaled forms in machine code: SciPy's values, to the bit."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ EDGES += [np.finfo(float).max, np.inf, -np.inf, np.nan]
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("name", ["i0e", "i1e"])
+@pytest.mark.parametrize("name", ["i0e", "i1e", "i0", "i1"])
 @pytest.mark.parametrize("size", [1, 7, 1003])
 def test_values(name, dtype, size):
     function = getattr(special, name)
@@ -32,7 +32,7 @@ def test_values(name, dtype, size):
     np.testing.assert_array_equal(np.signbit(found), np.signbit(function(x)))
 
 
-@pytest.mark.parametrize("name", ["i0e", "i1e"])
+@pytest.mark.parametrize("name", ["i0e", "i1e", "i0", "i1"])
 def test_edges(name):
     function = getattr(special, name)
     x = np.resize(EDGES, 8 * len(EDGES))
@@ -41,7 +41,7 @@ def test_edges(name):
     np.testing.assert_array_equal(np.signbit(found), np.signbit(function(x)))
 
 
-@pytest.mark.parametrize("name", ["i0e", "i1e"])
+@pytest.mark.parametrize("name", ["i0e", "i1e", "i0", "i1"])
 def test_entries_of_arrays_call_no_function(name):
     def calls(length):
         w = LLVMWriter()

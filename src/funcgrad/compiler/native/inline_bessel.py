@@ -1,8 +1,9 @@
-"""The Bessel functions i0e and i1e as instructions, for loops whose entries LLVM puts into vectors.
+"""The Bessel functions i0, i1, i0e and i1e as instructions, for loops whose entries LLVM puts into vectors.
 
 As in Cephes, from which SciPy has them: a Chebyshev series in abs(x)/2 - 2 up to 8, and one in 32/abs(x) - 2,
-over sqrt(abs(x)), beyond. Both are one recurrence, Clenshaw's, whose coefficients are selected. The results
-are SciPy's to the bit. Outside of loops over entries, SciPy's functions are called.
+over sqrt(abs(x)), beyond. Both are one recurrence, Clenshaw's, whose coefficients are selected. i0 and i1 are
+these times an exponential, C's, which is called of one number after the other. The results are SciPy's to the
+bit. Outside of loops over entries, SciPy's functions are called.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from types import MappingProxyType
 
 from funcgrad.compiler.native.llvm_writer import LLVMWriter, Number, UnsupportedError, real
 from funcgrad.compiler.native.scipy_exports import special_symbol
+from funcgrad.compiler.native.vector_functions import LANES_OF, lane_declarations
 
 _NEAR_0 = (
     -4.4153416464793395e-18, 3.3307945188222384e-17, -2.431279846547955e-16,
@@ -78,8 +80,30 @@ def i1e(w: LLVMWriter, x: Number) -> Number:
     return w.select(w.compare("olt", x, real(0.0)), w.negative(found), found)
 
 
+def i0(w: LLVMWriter, x: Number) -> Number:
+    """I0(x) of a `float64`."""
+    if not w.over_entries:
+        return _by_scipy(w, "i0", x)
+    size = w.intrinsic("fabs", x)
+    near, total, root = _series(w, size, _NEAR_0, _FAR_0)
+    grown = w.binary("fmul", lane_by_lane(w, "exp", size), total)
+    return w.select(near, grown, w.binary("fdiv", grown, root))
+
+
+def i1(w: LLVMWriter, x: Number) -> Number:
+    """I1(x) of a `float64`."""
+    if not w.over_entries:
+        return _by_scipy(w, "i1", x)
+    size = w.intrinsic("fabs", x)
+    near, total, root = _series(w, size, _NEAR_1, _FAR_1)
+    growth = lane_by_lane(w, "exp", size)
+    inside = w.binary("fmul", w.binary("fmul", total, size), growth)
+    found = w.select(near, inside, w.binary("fdiv", w.binary("fmul", growth, total), root))
+    return w.select(w.compare("olt", x, real(0.0)), w.negative(found), found)
+
+
 SERIES: Mapping[str, Callable[[LLVMWriter, Number], Number]] = MappingProxyType(
-    {"i0e": i0e, "i1e": i1e}
+    {"i0": i0, "i1": i1, "i0e": i0e, "i1e": i1e}
 )
 """By SciPy's names: functions of a `float64` that are written out in loops over entries."""
 
@@ -105,6 +129,12 @@ def _series(
             last = coefficient
     total = w.binary("fmul", real(0.5), w.binary("fsub", last, first))
     return test, total, w.intrinsic("sqrt", size)
+
+
+def lane_by_lane(w: LLVMWriter, name: str, x: Number) -> Number:
+    """A function of C's that is C's in vectors, too, as in SciPy."""
+    w.declared.update(lane_declarations(name))
+    return w.call(f"{LANES_OF}{name}", "double", x)
 
 
 def _by_scipy(w: LLVMWriter, name: str, x: Number) -> Number:

@@ -112,6 +112,32 @@ def declarations(name: str, operands: int, kind: str = "double") -> dict[str, st
     return found
 
 
+LANES_OF = "lanes."
+"""How the names of C's functions begin that vectors call of one number after the other.
+
+There it is ``lanes.one.``, of which LLVM knows no vector function: else that would call itself.
+"""
+
+
+def lane_declarations(name: str) -> dict[str, str]:
+    """The declaration of a function of C's with such a prefix, and its vector functions."""
+    own, one, pure = LANES_OF + name, f"{LANES_OF}one.{name}", "nounwind willreturn memory(none)"
+    found, told = {one: f"declare double @{one}(double) {pure}"}, []
+    for _, _, lanes in _SETS:
+        wide, kind = f"{PREFIX}_LLVM_N{lanes}v_{own}", f"<{lanes} x double>"
+        told.append(f"{wide}({wide})")
+        lines, result = [f"define internal {kind} @{wide}({kind} %x) {pure} {{"], "undef"
+        for k in range(lanes):
+            lines.append(f"  %x{k} = extractelement {kind} %x, i32 {k}")
+            lines.append(f"  %y{k} = call double @{one}(double %x{k})")
+            lines.append(f"  %z{k} = insertelement {kind} {result}, double %y{k}, i32 {k}")
+            result = f"%z{k}"
+        found[wide] = "\n".join([*lines, f"  ret {kind} {result}", "}"])
+    attribute = f'"vector-function-abi-variant"="{",".join(told)}"'
+    found[own] = f"declare double @{own}(double) {pure} speculatable {attribute}"
+    return found
+
+
 def preferred_width(declared: Iterable[str]) -> str:
     """The attribute of a function that calls the widest vector functions: full registers, not half ones."""
     widest = any([name.startswith(f"{PREFIX}e") for name in declared])

@@ -208,8 +208,10 @@ j2: Op = _of_order_two(
 )
 y0: Op = _of_whole_order("y0", lambda z, x: -y1(x), torch="bessel_y0")
 y1: Op = _of_whole_order("y1", lambda z, x: y0(x) - z / x, torch="bessel_y1")
-i0: Op = _of_whole_order("i0", lambda z, x: i1(x), jax="i0", torch="i0")
-i1: Op = _of_whole_order("i1", lambda z, x: 0.5 * (i0(x) + i2(x)), jax="i1", torch="i1")
+i0: Op = _of_whole_order("i0", lambda z, x: i1(x), native="i0({0})", jax="i0", torch="i0")
+i1: Op = _of_whole_order(
+    "i1", lambda z, x: 0.5 * (i0(x) + i2(x)), native="i1({0})", jax="i1", torch="i1"
+)
 i2: Op = _of_order_two(
     "i2",
     lambda z, x: 0.5 * (i1(x) + iv(3.0, x)),

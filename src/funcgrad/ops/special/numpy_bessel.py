@@ -34,7 +34,7 @@ numpy_i0: Op = elementwise(
         sympy=lambda sympy, x: sympy.besseli(0, x),
         interval=lambda iv, x: iv.even(_unbounded_run, x, iv.NEAR, 1.0),
         numpy="np.i0({0})",
-        native={"f": "special_i0({0})"},
+        native={"f": "i0({0})"},
         libraries={"jax": "jax.scipy.special:i0", "torch": "torch.special:i0"},
     ),
 )
