@@ -115,6 +115,12 @@ def test_other_exponents_are_left_to_pow(exponent, has_pow):
     assert ("@pow" in text) is has_pow
 
 
+def test_powers_of_single_precision_are_products_in_double_precision():
+    x = symbol("x", ArrayType((8,), np.dtype(np.float32)))
+    text, _ = program_text(flat_of(body_of([x], [x**3, x**-1.5])))
+    assert "@pow" not in text
+
+
 def test_exponents_that_are_no_literals_are_left_to_pow():
     x, y = (symbol(name, ArrayType((8,), np.dtype(float))) for name in "xy")
     text, _ = program_text(flat_of(body_of([x, y], [x**y])))

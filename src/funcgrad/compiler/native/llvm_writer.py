@@ -265,7 +265,9 @@ class LLVMWriter:
         return self.emit(x.type, f"select i1 {test.text}, {x.type} {x.text}, {y.type} {y.text}")
 
     def cast(self, opcode: str, x: Number, type: str) -> Number:
-        """A conversion."""
+        """A conversion; a literal of a `float`, whose text is that of a `double`, stays one."""
+        if opcode == "fpext" and x.text.startswith("0x"):
+            return Number(type, x.text)
         return self.emit(type, f"{opcode} {x.type} {x.text} to {type}")
 
     def call(self, name: str, type: str, *operands: Number, flags: str = "") -> Number:
