@@ -73,6 +73,8 @@ TRACED = {
     "sin of an array that an instance holds": lambda x: np.sum(np.sin(Holder(x * x))),
     "concatenate what an instance holds": lambda x: np.concatenate([Holder(x), x * x]).sum(),
     "concatenate": lambda x: np.concatenate(deque([x, x * x])).sum(),
+    "a list of instances that hold arrays": lambda x: np.mean([Holder(x * x), Holder(x)]),
+    "the norm of one": lambda x: np.linalg.norm([Segment(x[0])]) + np.max([Segment(x[1])]),
     "dot": lambda x: np.dot(deque(x), x),
     "point": lambda x: np.array(Point(x[0], x[1] ** 2)).prod(),
     "points": lambda x: np.array([Point(x[0], x[1]), Point(x[1] ** 2, 1.0)], np.float64).prod(),

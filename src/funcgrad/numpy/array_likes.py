@@ -117,6 +117,8 @@ def _holds_traced(items: Any) -> bool:
                 ]
             ):
                 return True
+            if any([array_held_by(item) is not item for item in part if has_array_method(item)]):
+                return True
             waiting.extend([item for item in part if isinstance(item, _LISTS)])
     return False
 
