@@ -1,5 +1,6 @@
 """Code that looks up the parameters of functions which store globals or handle errors, in adopted code."""
 
+import abc
 import inspect
 import math
 
@@ -102,3 +103,97 @@ def test_dir_lists_the_attributes_of_the_instance_alone():
         assert fg.grad(lambda x: two(x))(0.5) == pytest.approx(2 - math.sin(0.5), rel=1e-15)
     made = fg.grad(lambda x: Named(tangent=lambda y: 3.0 * y)(x) * len(dir()))
     assert made(0.5) == 3.0
+
+
+class Plain:
+    weight = 1.0
+
+    def __init__(self, x):
+        self.x = x
+
+    def summed(self, bases, weight_of):
+        return math.sin(self.x) * sum([weight_of(kind) for kind in bases])
+
+
+class Heavy(Plain):
+    weight = 2.0
+
+
+class Mixed(Heavy, dict):
+    pass
+
+
+def own_weight(kind):
+    return vars(kind).get("weight", 0.0)
+
+
+def seen_weight(kind):
+    return getattr(kind, "weight", 0.0)
+
+
+BASES = {
+    "itself": lambda kind: [kind],
+    "order": lambda kind: type(kind(1.0)).__mro__,
+    "mro": lambda kind: kind(1.0).__class__.mro(),
+    "getmro": lambda kind: inspect.getmro(kind),
+    "bases": lambda kind: kind.__bases__,
+    "base": lambda kind: [kind.__base__],
+}
+
+
+@pytest.mark.parametrize("bases", BASES.values(), ids=BASES)
+@pytest.mark.parametrize("kind", [Plain, Heavy, Mixed])
+@pytest.mark.parametrize("weight_of", [own_weight, seen_weight, lambda kind: len(kind.__name__)])
+def test_bases_are_those_of_the_original(bases, kind, weight_of):
+    def f(x):
+        return kind(x).summed(bases(kind), weight_of)
+
+    step = (f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6
+    assert fg.value_and_grad(fg.adopt(f))(0.7)[0] == pytest.approx(f(0.7))
+    assert fg.jit(fg.grad(fg.adopt(f)))(0.7) == pytest.approx(step, rel=1e-6)
+
+
+def test_bases_of_a_class_that_adopted_code_defines():
+    def f(x):
+        class Local(Heavy):
+            weight = 4.0
+
+        made = Local(x)
+        assert isinstance(made, Plain)
+        return made.summed(Local.__mro__, own_weight) * len(Local.mro()) * len(Local.__bases__)
+
+    assert fg.value_and_grad(fg.adopt(f))(0.7)[0] == pytest.approx(f(0.7))
+
+
+def test_a_local_class_may_have_a_metaclass_and_an_adopted_base():
+    def f(x):
+        class Abstract(Heavy, abc.ABC):
+            @abc.abstractmethod
+            def value(self): ...
+
+        class Final(Abstract):
+            def value(self):
+                return math.sin(self.x) * self.weight
+
+        class Other(Plain, metaclass=abc.ABCMeta):
+            pass
+
+        with pytest.raises(TypeError, match="abstract"):
+            Abstract(x)
+        return Final(x).value() + Other(x).x
+
+    assert fg.grad(fg.adopt(f))(0.7) == pytest.approx(2 * math.cos(0.7) + 1.0)
+
+
+def test_dir_lists_what_the_original_has():
+    def f(x):
+        class Local(Heavy):
+            own = 1.0
+
+        made = Heavy(x)
+        made.later = 1.0
+        names = [dir(Heavy), dir(made), dir(Local), dir(Local(x))]
+        listed = inspect.getmembers(made, lambda value: isinstance(value, float))
+        return names, [name for name, _ in listed]
+
+    assert fg.adopt(f)(0.7) == f(0.7)

@@ -269,3 +269,65 @@ def test_an_instance_without_weak_references_of_a_metaclass_is_seen():
 
     assert fg.grad(f)(0.0) == 1.0
     assert fg.jit(fg.grad(f))(0.0) == 1.0
+
+
+class Point:
+    __slots__ = ("x", "y")
+
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def total(self):
+        return sum([math.sin(getattr(self, name)) for name in self.__slots__])
+
+    def same(self, other):
+        return all([getattr(self, name) == getattr(other, name) for name in self.__slots__])
+
+    def clone(self):
+        made = object.__new__(type(self))
+        for name in type(self).__slots__:
+            setattr(made, name, getattr(self, name))
+        return made
+
+
+class Weighted(Point):
+    __slots__ = ("weight",)
+
+    def __init__(self, x, y, weight):
+        super().__init__(x, y)
+        self.weight = weight
+
+    def names(self):
+        return [name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ())]
+
+    def values(self):
+        return {
+            name: getattr(self, name) * math.cos(0.0)
+            for kind in type(self).mro()
+            for name in vars(kind).get("__slots__", ())
+        }
+
+
+class Unlisted(Point):
+    pass
+
+
+HELD = Point(0.3, 0.7)
+OF_NAMES = {
+    "read": lambda x: Point(x, 0.5).total() + Unlisted(x, 0.5).total(),
+    "cloned": lambda x: Point(x, 0.5).clone().total(),
+    "compared": lambda x: x if Point(x, 1.0).same(Point(x, 2.0)) else 3 * x,
+    "held": lambda x: x * HELD.total() + x * HELD.clone().total(),
+    "of bases": lambda x: sum(Weighted(x, 0.5, x * x).values().values()),
+    "counted": lambda x: x * len(Weighted(x, 0.5, x).names()) + x * len(vars(Point)["__slots__"]),
+    "absent": lambda x: 3 * x if "__slots__" in vars(Unlisted) else x,
+}
+
+
+@pytest.mark.parametrize("f", OF_NAMES.values(), ids=OF_NAMES)
+def test_code_that_asks_for_the_names_of_slots(f):
+    slope = (f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6
+    value, gradient = fg.value_and_grad(fg.adopt(f))(0.7)
+    assert (value, gradient) == (pytest.approx(f(0.7)), pytest.approx(slope, rel=1e-6))
+    assert fg.grad(f)(0.7) == pytest.approx(slope, rel=1e-6)
+    assert fg.jit(fg.grad(f))(0.7) == pytest.approx(slope, rel=1e-6)

@@ -32,8 +32,11 @@ from funcgrad.adoption.adopted_types import (
     AdoptedType,
     as_base,
     joint_metaclass,
+    names_of_attributes,
     original_class,
     own_subclasses,
+    unlisted,
+    with_slots_of,
 )
 from funcgrad.adoption.class_pickles import reduction_over
 from funcgrad.adoption.containers import INNER, leads_elsewhere, standing
@@ -208,6 +211,8 @@ def _subclass(kind: type, bases: list[type], changed: dict[str, Any], redirect: 
     space: dict[str, Any] = (
         {"__hash__": kind.__hash__} if "__eq__" in changed else as_original(kind)
     )
+    if kind.__dir__ is object.__dir__:
+        space["__dir__"] = names_of_attributes
     if issubclass(kind, Generic):  # its own would find ``kind[...]`` in a cache
         space["__class_getitem__"] = classmethod(GenericAlias)
     space |= {"__reduce_ex__": reduction_over(kind)} | changed
@@ -231,7 +236,7 @@ def _subclass(kind: type, bases: list[type], changed: dict[str, Any], redirect: 
     else:
         result = made(meta, kind.__name__, (kind, *bases), space)
     type.__setattr__(result, COMPLETE, True)
-    return result
+    return with_slots_of(kind, result)
 
 
 class _Unbased:
@@ -390,7 +395,7 @@ def unannounced(kind: type) -> tuple[type, ...]:
             if ORIGINAL not in vars(cls):
                 super().__init_subclass__(**kwargs)
 
-    return (Unannounced,)
+    return (unlisted(Unannounced),)
 
 
 def adopt_member(member: Any, redirect: Redirect) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from funcgrad.adoption.adopted_functions import Redirect
 from funcgrad.adoption.view_originals import original_of_view
@@ -14,6 +16,20 @@ ORIGINAL = "__funcgrad_original__"
 def original_class(kind: Any) -> Any:
     """The class that an adopted class stands for; any other as it is."""
     return vars(kind).get(ORIGINAL, kind) if isinstance(kind, type) else kind
+
+
+def names_of_attributes(instance: object) -> list[str]:
+    """``__dir__`` of the instances of adopted classes."""
+    return sorted({*getattr(instance, "__dict__", ()), *dir(type(instance))})
+
+
+def attributes_of_class(kind: type) -> Mapping[str, Any]:
+    """What ``vars`` gives for a class: for an adopted one the attributes of its original, adopted."""
+    own = vars(kind)
+    if ORIGINAL not in own:
+        return own
+    found = {name: own.get(name, item) for name, item in vars(own[ORIGINAL]).items()}
+    return MappingProxyType(found)
 
 
 REDIRECT = "__funcgrad_redirect__"
@@ -35,8 +51,63 @@ def as_base(base: type, redirect: Redirect) -> Any:
     return found if isinstance(found, type) else base
 
 
+_Class = TypeVar("_Class", bound=type)
+
+
+def with_slots_of(kind: type, made: _Class) -> _Class:
+    """A class made over another, whose ``__slots__`` are the names that code finds in the other."""
+    if "__slots__" in vars(kind):
+        type.__setattr__(made, "__slots__", vars(kind)["__slots__"])
+    else:
+        type.__delattr__(made, "__slots__")
+    return made
+
+
+_UNLISTED = "__funcgrad_unlisted__"
+
+
+def unlisted(kind: _Class) -> _Class:
+    """A base that adopted classes have and their originals do not; code that walks bases does not find it."""
+    type.__setattr__(kind, _UNLISTED, True)
+    type.__delattr__(kind, "__slots__")
+    return kind
+
+
 class AdoptedType(type):
-    """The metaclass of adopted classes: each is equal to its original, as a key of dicts and sets, too."""
+    """The metaclass of adopted classes: each is equal to its original, as a key of dicts and sets, too.
+
+    Its bases and their order are those of the original.
+    """
+
+    @property
+    def __mro__(cls) -> tuple[type, ...]:
+        """The order of bases of the original, whose attributes are those that ``vars`` of a base has."""
+        order: tuple[type, ...] = _ORDER.__get__(cls)
+        return tuple(_listed(order)) if _is_made(cls) else order
+
+    def mro(cls) -> list[type]:
+        """The same, and the order that Python asks for while the class is made."""
+        return list(cls.__mro__) if _ORDER.__get__(cls) and _is_made(cls) else type.mro(cls)
+
+    @property
+    def __bases__(cls) -> tuple[type, ...]:
+        own: tuple[type, ...] = _BASES.__get__(cls)
+        original = original_class(cls)
+        return own if original is cls or not _is_made(cls) else original.__bases__
+
+    @__bases__.setter
+    def __bases__(cls, bases: tuple[type, ...]) -> None:
+        _BASES.__set__(cls, bases)
+
+    @property
+    def __base__(cls) -> type | None:
+        own: type | None = _BASE.__get__(cls)
+        original = original_class(cls)
+        return own if original is cls else original.__base__
+
+    def __dir__(cls) -> list[str]:
+        """The names of the original, and those of a class that adopted code derives from it."""
+        return sorted({name for base in cls.__mro__ for name in vars(base)})
 
     def __setattr__(cls, name: str, value: object) -> None:
         """A store into an adopted class reaches the original."""
@@ -71,6 +142,23 @@ class AdoptedType(type):
 
 
 setattr(AdoptedType, ORIGINAL, type)
+_ORDER, _BASES, _BASE = (vars(type)[name] for name in ("__mro__", "__bases__", "__base__"))
+
+
+def _is_made(kind: type) -> bool:
+    """Whether a class, of the code's own or adopted, has its bases and methods."""
+    return ORIGINAL not in vars(kind) or COMPLETE in vars(kind)
+
+
+def _listed(order: tuple[type, ...]) -> list[type]:
+    """An order of bases without adopted classes whose originals are in it, and bases that adoption adds."""
+    present = set(map(id, order))
+    adopted = [ORIGINAL in vars(base) and id(vars(base)[ORIGINAL]) in present for base in order]
+    return [
+        base
+        for base, is_adopted in zip(order, adopted, strict=True)
+        if not is_adopted and _UNLISTED not in vars(base)
+    ]
 
 
 @cache

@@ -27,7 +27,12 @@ from typing import Any
 import numpy as np
 
 from funcgrad.adoption.adopted_functions import Redirect
-from funcgrad.adoption.adopted_types import joint_metaclass, original_class
+from funcgrad.adoption.adopted_types import (
+    AdoptedType,
+    attributes_of_class,
+    joint_metaclass,
+    original_class,
+)
 from funcgrad.adoption.containers import (
     CounterView,
     DictView,
@@ -306,7 +311,8 @@ def build_class(function: Any, name: str, *bases: Any, **kwargs: Any) -> Any:
     if "metaclass" in kwargs:
         kwargs["metaclass"] = _AS_BASES.get(kwargs["metaclass"], kwargs["metaclass"])
     metas = [kwargs.get("metaclass", type), *[type(b) for b in own if isinstance(b, type)]]
-    if len(set(metas)) > 2 and AdoptedFloat in own and all([isinstance(m, type) for m in metas]):
+    is_adopted = any([isinstance(base, AdoptedType) for base in own])
+    if is_adopted and all([isinstance(meta, type) for meta in metas]):
         kwargs["metaclass"] = joint_metaclass(tuple(dict.fromkeys(metas)))
     return builtins.__build_class__(function, name, *own, **kwargs)
 
@@ -511,6 +517,8 @@ def _vars_name(redirect: Redirect) -> Callable[..., Any]:
     def vars_(*args: object) -> Any:
         if not args:
             return sys._getframe(1).f_locals
+        if isinstance(args[0], type):
+            return attributes_of_class(args[0])
         space = vars(args[0].original if isinstance(args[0], ModuleView) else args[0])
         return redirect(space) if type(space) is dict else space
 

@@ -23,7 +23,7 @@ from funcgrad.adoption.adopted_classes import (
     metaclass_of,
 )
 from funcgrad.adoption.adopted_functions import Redirect
-from funcgrad.adoption.adopted_types import ORIGINAL, original_class
+from funcgrad.adoption.adopted_types import ORIGINAL, original_class, unlisted, with_slots_of
 from funcgrad.adoption.containers import (
     DictView,
     ListView,
@@ -78,7 +78,7 @@ def _class_of_plain_views(kind: type) -> type:
     result: type = made(
         metaclass_of(type(kind), lambda value: value), kind.__name__, (kind,), space
     )
-    return result
+    return with_slots_of(kind, result)
 
 
 def view(instance: Any, kind: type, redirect: Redirect) -> Any:
@@ -135,9 +135,10 @@ def _class_of_views(kind: type, base: type) -> type:
     if base is not DictView:
         space["__class__"] = property(lambda self: kind)
     made: type = type.__new__(type(kind), kind.__name__, (kind, base), space)
-    return made
+    return with_slots_of(kind, made)
 
 
+@unlisted
 class SlotView:
     """The base of the classes of views of instances with slots."""
 
@@ -206,7 +207,7 @@ def _class_of_slot_views(kind: type, original: type, redirect: Redirect) -> Any:
     }
     made = ABCMeta.__new__ if isinstance(kind, ABCMeta) else type.__new__
     result: type = made(type(kind), kind.__name__, (SlotView, kind), space)
-    return result
+    return with_slots_of(kind, result)
 
 
 def _shared(slot: Any, redirect: Redirect) -> property:
