@@ -127,6 +127,19 @@ def test_the_products_alone_as_in_jax_are_no_operator(name):
         fg.grad(lambda x: solve(lambda v: x * v, np.ones(2))[0].sum())(1.0)
 
 
+def test_products_with_the_adjoint_of_a_complex_matrix():
+    def f(x, make):
+        a = make([x * (1 + 2j), 3.0], ([0, 0], [0, 1]))
+        return solvers.aslinearoperator(a).rmatvec(np.array([1j, 2.0]))
+
+    def as_traced(values, places):
+        return sparse.csr_array((np.array(values), places), shape=(2, 2))
+
+    value, slope = fg.jvp(lambda x: f(x, as_traced), (0.7,), (1.0,))
+    np.testing.assert_allclose(value, f(0.7, as_traced), rtol=1e-14)
+    np.testing.assert_allclose(slope, [1j + 2, 0], rtol=1e-14)
+
+
 def test_operators_of_plain_matrices_are_scipys():
     made = linalg.aslinearoperator(np.eye(2))
     assert isinstance(made, solvers.LinearOperator)

@@ -565,6 +565,15 @@ def test_samples_at_known_coordinates(mode):
     )
 
 
+@pytest.mark.parametrize("name", ["correlate", "correlate2d"])
+def test_correlations_of_complex_images_with_larger_ones(name):
+    check_function(
+        lambda x: getattr(scipy.signal, name)(KERNEL * (x[0] + 2j), IMAGE * (x[1] - 1j), "valid"),
+        np.array([0.4, 0.7]),
+        value_rtol=1e-14,
+    )
+
+
 @pytest.mark.parametrize("dtype", [np.int64, np.int8, np.uint8, np.int32])
 @pytest.mark.parametrize(
     "name", ["convolve", "correlate", "convolve2d", "correlate2d", "fftconvolve"]

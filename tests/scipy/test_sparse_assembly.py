@@ -78,8 +78,9 @@ def heat(k):
 
 
 def blocks(k):
-    a, b = sp.diags([k * np.ones(3)], [0]), sp.csr_matrix(np.array([[0, k], [1, 0], [0, 2.0]]))
-    whole = sp.bmat([[a, b], [b.T, None]]).tocsr()
+    rows = [[0, k], [1, 0], [0, 2.0]]
+    a, b = sp.diags([k * np.ones(3)], [0]), sp.csr_matrix(np.array(rows))
+    whole = sp.bmat([[a, rows], [b.T, None]]).tocsr()
     found = (whole @ np.arange(5.0)) @ np.arange(5.0) + sp.hstack([a, a]).sum()
     return found + sp.vstack([a, sp.eye(3)]).tocsr()[3:].sum() + sp.block_diag([a, [[k]]]).trace()
 
@@ -348,6 +349,8 @@ def test_classes_are_asked_for():
         assert not isinstance(a, sp.lil_array)
         a[0, 0] = k
         a = a.tocsr()
+        assert isinstance(a, sp.csr_matrix)
+        assert not isinstance(a, sp.csr_array | sp.csc_matrix)
         assert sp.issparse(a)
         assert sp.isspmatrix(a)
         assert (a.shape, a.nnz, a.ndim, a.format) == ((2, 2), 1, 2, "csr")

@@ -160,6 +160,19 @@ def _knots_and_coefficients(spline):
     return np.concatenate([spline.t, np.ravel(spline.c[: len(spline.t) - spline.k - 1])])
 
 
+BSPLINE = scipy.interpolate.BSpline
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("spline", [BSPLINE, scipy.interpolate.PPoly])
+def test_derivatives_of_negative_order_are_antiderivatives(spline, order):
+    def f(c):
+        made = spline(T, c, 3) if spline is BSPLINE else spline(c[:4, None], T[3:5])
+        return np.stack([made.derivative(-order)(Q[:3]), made.antiderivative(-order)(Q[:3])])
+
+    check_function(f, np.array([0.3, -0.5, 0.8, 0.2, 0.7, -0.1]), value_rtol=1e-13)
+
+
 @pytest.mark.parametrize("case", WITH_KNOTS)
 def test_splines_with_further_knots(case):
     check_function(

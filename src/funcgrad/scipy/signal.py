@@ -254,7 +254,8 @@ def convolve2d(
 def correlate2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", **edges: Any) -> Any:
     a, b, axes = _operands("correlate2d", in1, in2, mode)
     if _ordered("correlate2d", a, b, mode, axes):
-        return _reversed(correlate2d(b, a, mode, **edges))
+        # SciPy conjugates the smaller operand even where it is the first.
+        return np.flip(correlate2d(b, a, mode, **edges))
     if mode != "same":
         return convolve2d(a, _reversed(b), mode, **edges)
     full = convolve2d(a, _reversed(b), "full", **edges)

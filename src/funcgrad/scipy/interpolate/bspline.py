@@ -173,6 +173,8 @@ def value_at(t: Array, c: Array, k: int, q: Array, nu: int) -> Any:
 
 def derivative_of(tck: tuple[Any, Any, int], nu: int) -> tuple[Any, Any, int]:
     """The knots, the coefficients and the degree of the derivative of order nu."""
+    if nu < 0:
+        return antiderivative_of(tck, -nu)
     t, c, k = tck
     if nu > k:
         raise value_error(
@@ -187,6 +189,8 @@ def derivative_of(tck: tuple[Any, Any, int], nu: int) -> tuple[Any, Any, int]:
 
 def antiderivative_of(tck: tuple[Any, Any, int], nu: int) -> tuple[Any, Any, int]:
     """The knots, the coefficients and the degree of the antiderivative of order nu."""
+    if nu < 0:
+        return derivative_of(tck, -nu)
     t, c, k = tck
     for _ in range(nu):
         spread = along(t[k + 1 :] - t[: -k - 1], c.ndim - 1)

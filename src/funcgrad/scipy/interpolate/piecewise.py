@@ -217,6 +217,8 @@ class PPoly(SciPyWrapper, of=_scipy.PPoly):
 
     def antiderivative(self, nu: int = 1) -> Self:
         """The antiderivative of order nu, 0 at the first breakpoint."""
+        if nu < 0:
+            return self.derivative(-nu)
         found = self
         for _ in range(nu):
             found = found._antiderivative()

@@ -108,7 +108,8 @@ def _spdiags(
 
 
 # -- blocks ----------------------------------------------------------------------------------------
-def _of_blocks(name: str, *, diagonal: bool = False) -> Callable[..., Any]:
+def _of_blocks(name: str, axes: int = 1) -> Callable[..., Any]:
+    """A function of blocks in a list, or in rows of them (``axes`` 2)."""
     own = getattr(_scipy, name)
 
     def assembled(
@@ -119,17 +120,15 @@ def _of_blocks(name: str, *, diagonal: bool = False) -> Callable[..., Any]:
     ) -> Any:
         flat: list[Any] = []
 
-        def collect(item: SparseOperand) -> Any:
+        def collect(item: Any, depth: int) -> Any:
+            if depth:
+                return [collect(part, depth - 1) for part in item]
             if item is None:
                 return None
-            if isinstance(item, list | tuple) and not diagonal:
-                return [collect(part) for part in item]
             flat.append(_matrix(item))
             return len(flat) - 1
 
-        if isinstance(unwrapped(blocks), np.ndarray) and unwrapped(blocks).dtype == object:
-            blocks = unwrapped(blocks).tolist()
-        layout = [collect(item) for item in blocks]
+        layout = collect(unwrapped(blocks), axes)
         whole, held = blocks_at_places(flat)
         kinds = {m.kind if isinstance(m, TracedSparse) else _kind(m) for m in flat}
         whole.kind = "array" if "array" in kinds else "matrix"
@@ -215,9 +214,9 @@ def _find(A: SparseMatrix) -> tuple[Any, Any, Any]:
 
 ASSEMBLED: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
-        "block_array": _of_blocks("block_array"),
-        "block_diag": _of_blocks("block_diag", diagonal=True),
-        "bmat": _of_blocks("bmat"),
+        "block_array": _of_blocks("block_array", 2),
+        "block_diag": _of_blocks("block_diag"),
+        "bmat": _of_blocks("bmat", 2),
         "diags": _diags_of("matrix"),
         "diags_array": _diags_of("array"),
         "find": _find,

@@ -376,7 +376,7 @@ def aslinearoperator(A: SparseOperand) -> Any:
     if not has_traced(A):
         return functions["redirect"](_scipy.aslinearoperator(plain_value(A)))
     kind = functions["redirect"](_scipy.LinearOperator)
-    return kind(A.shape, A.__matmul__, A.T.__matmul__, dtype=float)
+    return kind(A.shape, A.__matmul__, A.conj().T.__matmul__, dtype=A.dtype)
 
 
 _BY_TRANSPOSES = ("bicg", "qmr")

@@ -62,6 +62,11 @@ class TracedSparse(StoredLayout):
         self._stores: dict[tuple[int, int], Any] = {}
         self.lent = None
 
+    # For ``isinstance``, which asks for SciPy's classes.
+    __class__ = property(  # type: ignore[assignment]
+        lambda self: functions["redirect"](getattr(_scipy, f"{self.format}_{self.kind}"))
+    )
+
     # -- parts -----------------------------------------------------------------------------------
     @property
     def entries(self) -> Any:
