@@ -127,6 +127,8 @@ FUNCTIONS = [
     lambda x: statistics.fmean([1.0, 4.0], weights=(w for w in (x, 1.0))),
     lambda x: statistics.linear_regression([1.0, x, 3.0], [x, 2.0, 4.0]).intercept,
     lambda x: statistics.linear_regression([x, 2.0], [3.0, x], proportional=True).slope,
+    lambda x: statistics.correlation([x, 2.0, 3.0], (1.0, x * x, 5.0)),
+    lambda x: statistics.covariance([x, 2.0, 3.0], [1.0, x * x, 5.0]),
     lambda x: math.erf(x) * math.erfc(x) + math.gamma(x) + math.lgamma(x),
     lambda x: statistics.NormalDist(x, 2.0 + x).pdf(0.3) + NormalDist(0.5, x).cdf(x),
     lambda x: (NormalDist(x, 1.0) + NormalDist(0.0, x)).stdev * NormalDist(1.0, x).zscore(3.0),

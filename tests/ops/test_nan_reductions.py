@@ -63,3 +63,12 @@ def test_every_method_of_quantile(method):
     f = lambda x: np.quantile(x, shares, axis=1, method=method)  # noqa: E731
     np.testing.assert_allclose(fg.jit(f)(x), f(x), rtol=1e-15)
     fg.check_grads(f, (x,), order=1)
+
+
+@pytest.mark.parametrize("dtype", [float, int])
+@pytest.mark.parametrize("name", ["nanmax", "nanmin"])
+def test_a_mask_without_an_initial_value_is_refused(name, dtype):
+    with pytest.raises(ValueError, match=f"{name}: expected an initial value"):
+        fg.grad(
+            lambda x: x + getattr(np, name)(np.full(3, x).astype(dtype), where=np.eye(3)[0] > 0)
+        )(1.0)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 
@@ -141,32 +141,6 @@ def _mean_and_deviation(data: Any) -> Any:
 
 mean_and_deviation = _where_traced(_mean_and_deviation, "_mean_stdev")
 """The function of `statistics.NormalDist.from_samples`, of traced values, too."""
-
-
-def _products(x: Any, y: Any) -> Any:
-    a, b = fsum(x) / len(x), fsum(y) / len(y)
-    return fsum([(p - a) * (q - b) for p, q in zip(x, y, strict=True)])
-
-
-@_where_traced
-def covariance(x: Iterable[Any], y: Iterable[Any]) -> Any:
-    return _products(x, y) / (_counted(x, 2, "covariance") - 1)
-
-
-@_where_traced
-def correlation(x: Iterable[Any], y: Iterable[Any]) -> Any:
-    _counted(x, 2, "correlation")
-    return _products(x, y) / np.sqrt(_products(x, x) * _products(y, y))
-
-
-@_where_traced
-def linear_regression(x: Sequence[Any], y: Sequence[Any], /, *, proportional: bool = False) -> Any:
-    _counted(x, 2, "linear_regression")
-    if proportional:
-        xy, xx = [fsum([p * q for p, q in zip(x, z, strict=True)]) for z in (y, x)]
-        return statistics.LinearRegression(xy / xx, 0.0)
-    slope = _products(x, y) / _products(x, x)
-    return statistics.LinearRegression(slope, fsum(y) / len(y) - slope * fsum(x) / len(x))
 
 
 def __getattr__(name: str) -> Any:

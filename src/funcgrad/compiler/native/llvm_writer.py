@@ -369,12 +369,6 @@ class LLVMWriter:
         self.growing += size * np.dtype(dtype).itemsize
         return name
 
-    def copy(self, target: str, source: str, size: int, dtype: str) -> None:
-        """Copy whole arrays, which do not overlap."""
-        if target != source and size:
-            with self.loop(integer(size)) as at:
-                self.store(self.load(source, dtype, at), target, dtype, at)
-
     def raise_flag(self, test: Number, flag: int) -> None:
         """Set a flag of the function if the test is true."""
         old = self.emit("i8", f"load i8, ptr {FAILED}")

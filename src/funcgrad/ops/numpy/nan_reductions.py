@@ -84,14 +84,14 @@ def _extreme(of: np.ufunc, instead: float) -> Callable[..., Any]:
         initial: object = None,
         where: object = True,
     ) -> Any:
-        if not differentiable(lift_fully(x).dtype):
-            options: Any = {"initial": initial, "where": where} if initial is not None else {}
-            return plain(lift_fully(x), axis, keepdims=keepdims, **options)
         if where is not True and initial is None:
             raise value_error(
                 f"nan{plain.__name__}: expected an initial value for entries that a mask chooses, which "
                 "may be none, but got no initial",
             )
+        if not differentiable(lift_fully(x).dtype):
+            options: Any = {"initial": initial, "where": where} if initial is not None else {}
+            return plain(lift_fully(x), axis, keepdims=keepdims, **options)
         kept, known = _numbers(x, instead, where)
         z = by_entries(kept, axis, keepdims)
         z = np.where(reduction.any(known, axis, keepdims), z, np.nan)
