@@ -41,11 +41,7 @@ from funcgrad.adoption.containers import (
     StandardDictView,
     attributes_of_others,
 )
-from funcgrad.adoption.float_subclasses import (
-    AdoptedFloat,
-    base_of_traced,
-    is_of_traced_float,
-)
+from funcgrad.adoption.float_subclasses import AdoptedFloat, base_of_traced, is_of_traced_float
 from funcgrad.adoption.globals import AdoptedGlobals, StoringGlobals
 from funcgrad.adoption.instance_views import is_class_of_views
 from funcgrad.adoption.modules import ModuleView

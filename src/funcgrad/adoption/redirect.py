@@ -31,11 +31,7 @@ from funcgrad.adoption.adopted_classes import (
     may_stand_for,
     metaclass_of,
 )
-from funcgrad.adoption.adopted_functions import (
-    adopt_decorated,
-    adopt_function,
-    redirected,
-)
+from funcgrad.adoption.adopted_functions import adopt_decorated, adopt_function, redirected
 from funcgrad.adoption.adopted_types import original_class
 from funcgrad.adoption.array_subclasses import ArraySubclasses, is_array_subclass
 from funcgrad.adoption.builtin_names import builtin_names

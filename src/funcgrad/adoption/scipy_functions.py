@@ -15,10 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.adoption.adopted_classes import (
-    may_be_adopted,
-    subclass_over,
-)
+from funcgrad.adoption.adopted_classes import may_be_adopted, subclass_over
 from funcgrad.adoption.adopted_types import original_class
 from funcgrad.adoption.instance_views import view
 from funcgrad.arrays.mutable_array import mutable

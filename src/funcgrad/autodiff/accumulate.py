@@ -15,15 +15,7 @@ from funcgrad.expr.registry import functions
 from funcgrad.fold import Item, Semiring, folded_by_key, path_sums, path_sums_steps, toposort
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, Key, has_more_nodes
-from funcgrad.linear import (
-    Composed,
-    Diagonal,
-    Joint,
-    LinearMap,
-    Parts,
-    Quotient,
-    Unreached,
-)
+from funcgrad.linear import Composed, Diagonal, Joint, LinearMap, Parts, Quotient, Unreached
 from funcgrad.node_names import labels, names_of
 from funcgrad.ops.base.op import differentiable, leaf
 from funcgrad.ops.chosen_zeros import masked_factors

@@ -19,12 +19,7 @@ from funcgrad.ops.base.op import Op, same_on_batch
 from funcgrad.ops.base.untaken_paths import matrix_or_identity
 from funcgrad.ops.elementwise.arithmetic import determined_product, determined_quotient
 from funcgrad.ops.elementwise.selection import mask, stopped
-from funcgrad.ops.reduced_resolvents import (
-    columns_product,
-    moved,
-    resolved,
-    turning,
-)
+from funcgrad.ops.reduced_resolvents import columns_product, moved, resolved, turning
 from funcgrad.ops.shape import astype
 from funcgrad.ops.tuples import pick_op
 from funcgrad.typing import Array

@@ -16,13 +16,7 @@ from typing import Any, NamedTuple
 
 from funcgrad.expr import Expr, as_expression, assemble_node, by_key, rebuild, subexpressions
 from funcgrad.fold import folded, folded_by_key
-from funcgrad.graph import (
-    INPUT,
-    Key,
-    broadcast_shapes,
-    has_more_nodes,
-    nearest_terms,
-)
+from funcgrad.graph import INPUT, Key, broadcast_shapes, has_more_nodes, nearest_terms
 from funcgrad.ops.base import op as _op
 from funcgrad.ops.base.op import Elementwise
 from funcgrad.rewrite.evaluate import by_name, fitted, sample_values

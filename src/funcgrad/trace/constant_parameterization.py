@@ -44,11 +44,7 @@ the places of these inputs."""
 
 
 def derived_with_parameters(
-    make: Make[Made],
-    transform: Any,
-    found: Skeleton,
-    leaves: int,
-    around: Sequence[Any] = (),
+    make: Make[Made], transform: Any, found: Skeleton, leaves: int, around: Sequence[Any] = ()
 ) -> Parameterized[Made]:
     """The derivation by ``make`` from a skeleton; numbers that change from call to call are inputs of it.
 

@@ -71,9 +71,7 @@ def _has_state(value: object, pythons: Any) -> bool:
     return isinstance(value, pythons.Random) and not isinstance(value, pythons.SystemRandom)
 
 
-def outer_generators(
-    held: Sequence[tuple[str, Any]],
-) -> list[GeneratorState | UnimportedGenerator]:
+def outer_generators(held: Sequence[tuple[str, Any]]) -> list[GeneratorState | UnimportedGenerator]:
     """The states of the generators among what a function reaches, before it is traced."""
     functions = [item for _, item in held if isinstance(item, FunctionType)]
     names_module = any(["random" in code_names(function.__code__) for function in functions])

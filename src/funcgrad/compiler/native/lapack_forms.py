@@ -14,13 +14,7 @@ import numpy as np
 
 from funcgrad.compiler.flat_program import FlatStep
 from funcgrad.compiler.native.array_program import ArrayProgram, Whole
-from funcgrad.compiler.native.array_values import (
-    Strided,
-    Value,
-    copy_into,
-    in_memory,
-    new_array,
-)
+from funcgrad.compiler.native.array_values import Strided, Value, copy_into, in_memory, new_array
 from funcgrad.compiler.native.blas import call_fortran, has_lapack, triangular_solve
 from funcgrad.compiler.native.llvm_writer import (
     COMPLEX,

@@ -13,11 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcgrad.compiler.flat_program import Flat, build, interpret
-from funcgrad.compiler.native.deferred_code import (
-    UNINTERRUPTED,
-    DeferredCode,
-    MachineCode,
-)
+from funcgrad.compiler.native.deferred_code import UNINTERRUPTED, DeferredCode, MachineCode
 from funcgrad.compiler.native.llvm_writer import LONG, LLVMWriter
 from funcgrad.compiler.native.operand_layout import LAYOUT_NAMES, OperandLayout
 from funcgrad.compiler.native.time_estimate import estimate, is_on_numbers

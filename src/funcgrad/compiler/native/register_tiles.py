@@ -41,13 +41,7 @@ def multiply_by_tiles(w: LLVMWriter, found: Strided, a: Value, b: Strided) -> No
 
 
 def _tile(
-    w: LLVMWriter,
-    found: Strided,
-    a: Value,
-    b: Strided,
-    first: Number,
-    count: int,
-    part: slice,
+    w: LLVMWriter, found: Strided, a: Value, b: Strided, first: Number, count: int, part: slice
 ) -> None:
     """The entries of a part of some rows, from a first one on."""
     width, number = part.stop - part.start, MEMORY[found.dtype]

@@ -13,13 +13,7 @@ import numpy as np
 
 from funcgrad.compiler.flat_program import FlatStep
 from funcgrad.compiler.native.array_program import ArrayProgram, Whole
-from funcgrad.compiler.native.array_values import (
-    Value,
-    cast_array,
-    in_memory,
-    loaded,
-    new_array,
-)
+from funcgrad.compiler.native.array_values import Value, cast_array, in_memory, loaded, new_array
 from funcgrad.compiler.native.llvm_writer import (
     REGISTER,
     TRUTH,

@@ -9,12 +9,7 @@ import numpy as np
 
 from funcgrad.compiler.flat_program import Flat, FlatStep, repeated_constant
 from funcgrad.compiler.native.array_forms import reshape, zero_of
-from funcgrad.compiler.native.array_program import (
-    ArrayProgram,
-    Lookup,
-    View,
-    Whole,
-)
+from funcgrad.compiler.native.array_program import ArrayProgram, Lookup, View, Whole
 from funcgrad.compiler.native.array_values import (
     Splat,
     Strided,

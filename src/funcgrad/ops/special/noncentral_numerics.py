@@ -20,10 +20,7 @@ from funcgrad.ops.special.gamma_numerics import (
     gamma_log_density,
     log_minus_digamma_at,
 )
-from funcgrad.ops.special.incomplete_moments import (
-    beta_log_moment,
-    gamma_log_moment,
-)
+from funcgrad.ops.special.incomplete_moments import beta_log_moment, gamma_log_moment
 from funcgrad.ops.special.scipy_special import scipy_special
 from funcgrad.typing import Array
 

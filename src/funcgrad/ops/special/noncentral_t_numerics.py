@@ -13,11 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.ops.special.gamma_numerics import (
-    gamma_log_density,
-    log1p_minus,
-    log_minus_digamma_at,
-)
+from funcgrad.ops.special.gamma_numerics import gamma_log_density, log1p_minus, log_minus_digamma_at
 from funcgrad.ops.special.incomplete_moments import half_line_rule
 from funcgrad.ops.special.noncentral_numerics import bell_polynomial, evaluated
 from funcgrad.ops.special.scipy_special import scipy_special

@@ -9,11 +9,7 @@ import numpy as np
 
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.special.gamma import binom
-from funcgrad.ops.special.special_function import (
-    by_mpmath,
-    of_last_argument,
-    special_function,
-)
+from funcgrad.ops.special.special_function import by_mpmath, of_last_argument, special_function
 from funcgrad.typing import Array
 
 

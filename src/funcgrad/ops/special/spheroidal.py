@@ -9,11 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from funcgrad.ops.base.op import Op
-from funcgrad.ops.special.special_function import (
-    SeveralResults,
-    result_of,
-    special_function,
-)
+from funcgrad.ops.special.special_function import SeveralResults, result_of, special_function
 from funcgrad.typing import Array
 
 pro_cv: Op = special_function("pro_cv", None, None, "c")

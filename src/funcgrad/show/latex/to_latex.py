@@ -47,15 +47,7 @@ from funcgrad.show.latex.latex_operations import (
     special,
 )
 from funcgrad.show.latex.named_numbers import named_number
-from funcgrad.show.naming import (
-    BLANK,
-    Rules,
-    array_of,
-    distinct,
-    let_all,
-    name_of,
-    without_depths,
-)
+from funcgrad.show.naming import BLANK, Rules, array_of, distinct, let_all, name_of, without_depths
 from funcgrad.show.numbers import digits, is_identity
 from funcgrad.show.program_at import formula_at
 from funcgrad.show.text import SHORTEST_SHARED, letters, shortened

@@ -11,13 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dis import get_instructions, opmap
 from functools import lru_cache, partial
-from types import (
-    CodeType,
-    FunctionType,
-    MappingProxyType,
-    MethodType,
-    ModuleType,
-)
+from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -17,15 +17,7 @@ from funcgrad.compiler.disk_cache.cache import remembered, source_rows
 from funcgrad.compiler.passes.body_subsumption import subsume_bodies
 from funcgrad.compiler.program import Program, part
 from funcgrad.control.closed_program import Body
-from funcgrad.expr import (
-    Expr,
-    by_key,
-    is_simple,
-    mark_simple,
-    rebuild,
-    subexpressions,
-    symbol,
-)
+from funcgrad.expr import Expr, by_key, is_simple, mark_simple, rebuild, subexpressions, symbol
 from funcgrad.expr.scope_order import next_in_order
 from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, Key
