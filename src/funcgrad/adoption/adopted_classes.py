@@ -211,7 +211,7 @@ def _subclass(kind: type, bases: list[type], changed: dict[str, Any], redirect: 
     space: dict[str, Any] = (
         {"__hash__": kind.__hash__} if "__eq__" in changed else as_original(kind)
     )
-    if kind.__dir__ is object.__dir__:
+    if getattr_static(kind, "__dir__") is vars(object)["__dir__"]:
         space["__dir__"] = names_of_attributes
     if issubclass(kind, Generic):  # its own would find ``kind[...]`` in a cache
         space["__class_getitem__"] = classmethod(GenericAlias)

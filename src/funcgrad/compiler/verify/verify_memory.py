@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from funcgrad.arrays.array_operators import OPERATOR_UFUNCS
 from funcgrad.compiler.call_ir import NUMBER_FORMS, Call, Plan
 from funcgrad.compiler.numpy.block_loop import Blocks, each_block
 from funcgrad.compiler.numpy.numpy_codegen import HOLE, bindings, expression
@@ -49,18 +50,22 @@ def of(buffer: Buffer) -> Ref:
 
 
 # -- array programs --------------------------------------------------------------------------------
-_OPERATORS = {
+_SPECIAL_METHODS = {
     ast.Add: "add",
-    ast.Sub: "subtract",
-    ast.Mult: "multiply",
-    ast.Div: "divide",
-    ast.Lt: "less",
-    ast.LtE: "less_equal",
-    ast.Gt: "greater",
-    ast.GtE: "greater_equal",
-    ast.Eq: "equal",
-    ast.NotEq: "not_equal",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "truediv",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
 }
+_OPERATORS = {
+    node: OPERATOR_UFUNCS[f"__{name}__"][0].__name__ for node, name in _SPECIAL_METHODS.items()
+}
+"""The operation that each of Python's operators is."""
 _COPIES = ("array", "present", *NUMBER_FORMS.values())
 _EMPTY = ("empty", "aligned")
 _VIEWS = ("reshape", "transpose")

@@ -78,8 +78,8 @@ def _angular(ufunc: str, value_of: Op, odd: bool) -> tuple[Op, Op, SeveralResult
         curvature = 2.0 * q * np.cos(2.0 * _RATE * x) - value_of(m, q)
         return _RATE * curvature * value(m, q, x)
 
-    value = result_of(ufunc, 0, "y", None, in_q(0), lambda z, m, q, x: _RATE * slope(m, q, x))
-    slope = result_of(ufunc, 1, "slope", None, in_q(1), of_slope)
+    value: Op = result_of(ufunc, 0, "y", None, in_q(0), lambda z, m, q, x: _RATE * slope(m, q, x))
+    slope: Op = result_of(ufunc, 1, "slope", None, in_q(1), of_slope)
     return value, slope, SeveralResults((value, slope))
 
 
@@ -89,8 +89,8 @@ def _modified(ufunc: str, value_of: Op) -> tuple[Op, Op, SeveralResults]:
     def of_slope(z: Array, m: Array, q: Array, x: Array) -> Any:
         return (value_of(m, q) - 2.0 * q * np.cosh(2.0 * x)) * value(m, q, x)
 
-    value = result_of(ufunc, 0, "y", None, "q", lambda z, m, q, x: slope(m, q, x))
-    slope = result_of(ufunc, 1, "slope", None, "q", of_slope)
+    value: Op = result_of(ufunc, 0, "y", None, "q", lambda z, m, q, x: slope(m, q, x))
+    slope: Op = result_of(ufunc, 1, "slope", None, "q", of_slope)
     return value, slope, SeveralResults((value, slope))
 
 

@@ -42,8 +42,8 @@ def _function(ufunc: str, value_of: Op, curvature: Callable[..., Any]) -> Any:
     def of_slope(z: Array, m: Array, n: Array, c: Array, x: Array) -> Any:
         return curvature(value_of(m, n, c), m, c, x, value(m, n, c, x), z)
 
-    value = result_of(ufunc, 0, "s", None, None, "c", lambda z, m, n, c, x: slope(m, n, c, x))
-    slope = result_of(ufunc, 1, "slope", None, None, "c", of_slope)
+    value: Op = result_of(ufunc, 0, "s", None, None, "c", lambda z, m, n, c, x: slope(m, n, c, x))
+    slope: Op = result_of(ufunc, 1, "slope", None, None, "c", of_slope)
     return value, slope, SeveralResults((value, slope))
 
 

@@ -63,7 +63,7 @@ class TracedSparse(StoredLayout):
         self.lent = None
 
     # For ``isinstance``, which asks for SciPy's classes.
-    __class__ = property(  # type: ignore[assignment]
+    __class__ = property(
         lambda self: functions["redirect"](getattr(_scipy, f"{self.format}_{self.kind}"))
     )
 
