@@ -452,6 +452,23 @@ def test_a_stack_of_numbers_is_one_call(dtype):
                 assert found.tobytes() == expected.tobytes() * (found.size // 4)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float64", "complex128", "int8", "bool"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_concatenation_is_one_call_of_a_tuple(axis, dtype):
+    x, y = fg.var("x", (2, 3), dtype), fg.var("y", (2, 3), dtype)
+    outputs = [np.concatenate([x, y, x[:2]], axis), np.concatenate([x], axis)]
+    source = source_of(*outputs, inputs=[x, y])
+    assert f", a0,), {axis})" in source
+    assert "quiet" not in source
+    a, b = np.arange(6).reshape(2, 3).astype(dtype), np.ones((2, 3), dtype)
+    joined, alone = compile_arrays(outputs, [x, y])(a, b)
+    expected = np.concatenate([a, b, a], axis)
+    assert joined.dtype == expected.dtype
+    assert joined.tobytes() == expected.tobytes()
+    assert np.array_equal(alone, a)
+    assert not np.shares_memory(alone, a)
+
+
 @pytest.mark.parametrize("size", [0, 1, 3])
 def test_stacked_rows_have_the_layout_of_numpys(size):
     v, w = fg.var("v", (size, 4)), fg.var("w", size)

@@ -50,6 +50,8 @@ class CallForm(Enum):
     """Basic indexing, with the index as data."""
     STORE = "store"
     """``x[index] = v``, or ``+=``, on a copy of x, or on x itself if nothing reads it later."""
+    JOIN = "join"
+    """``f((x, y), axis)`` or ``f((x, y), dtype)``: arrays that are joined, or rows that are stacked."""
     ROUTINE = "routine"
     """``f(x, y)`` with the parameters as keywords; no more is known of it."""
     KERNEL = "kernel"

@@ -25,7 +25,7 @@ from funcgrad.compiler.call_ir import (
 )
 from funcgrad.compiler.flat_program import Flat, FlatStep, elide_broadcasts
 from funcgrad.compiler.numpy.branchless_select import BITS, affine, chosen, masked
-from funcgrad.compiler.numpy.multi_call_ops import STAGES, put, put_constant, stack_call
+from funcgrad.compiler.numpy.multi_call_ops import STAGES, join_call, put, put_constant
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.index_spec import Spec, is_reshape, restore
 from funcgrad.ops.indexing import getitem_op
@@ -109,7 +109,7 @@ def _select(made: list[Call], step: FlatStep, operands: tuple[int, ...]) -> int:
         return put(made, Call(function, operands, step.type, "in_place_ok", step.params))
     if name in ("where", "mask"):
         return _select_selection(made, step, operands)
-    return put(made, stack_call(made, step, operands) or _call(made, step, operands))
+    return put(made, join_call(made, step, operands) or _call(made, step, operands))
 
 
 def _in_order(made: list[Call], place: int) -> int:

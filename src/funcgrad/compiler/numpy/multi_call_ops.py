@@ -1,6 +1,6 @@
 """Expansion of operations into several NumPy calls that take ``out=``: softplus, sigmoid, logsumexp, norm.
 
-A stack, which is made of several operations, becomes one call.
+A concatenation is one call, and so is a stack, which is made of several operations.
 """
 
 from __future__ import annotations
@@ -79,14 +79,18 @@ def _norm(calls: list[Call], step: FlatStep, x: int) -> int:
     return _apply(calls, step.type, np.sqrt, total)
 
 
-def stack_call(calls: list[Call], step: FlatStep, operands: tuple[int, ...]) -> Call | None:
-    """One call for a concatenation of numbers or rows that have each been given a first axis, else None."""
-    if step.op.name != "concatenate" or dict(step.params)["axis"] != 0:
+def join_call(calls: list[Call], step: FlatStep, operands: tuple[int, ...]) -> Call | None:
+    """The call of a concatenation, that of a stack if it joins what has each been given a first axis; None of
+    another step. (`numpy.concatenate` on a view of each number or row takes up to seven times as long.)"""
+    if step.op.name != "concatenate":
         return None
-    rows = _stacked_rows(calls, operands)
-    function = Callee(f"f{len(calls)}", CallForm.ROUTINE, array_of_rows, "stack")
-    params = (("dtype", step.type.dtype),)
-    return Call(function, rows, step.type, "new", params) if rows else None
+    symbol, type = f"f{len(calls)}", step.type
+    rows = () if dict(step.params)["axis"] else _stacked_rows(calls, operands)
+    if rows:
+        stack = Callee(symbol, CallForm.JOIN, np.array, "stack")
+        return Call(stack, rows, type, "new", (("dtype", type.dtype),))
+    join = Callee(symbol, CallForm.JOIN, np.concatenate, step.op.name)
+    return Call(join, operands, type, "new", step.params)
 
 
 def _stacked_rows(calls: list[Call], operands: tuple[int, ...]) -> tuple[int, ...]:
@@ -97,15 +101,6 @@ def _stacked_rows(calls: list[Call], operands: tuple[int, ...]) -> tuple[int, ..
     shapes = [calls[k].type.shape for k in rows]
     stacked = [(1, *shape) for shape in shapes] == [calls[k].type.shape for k in operands]
     return rows if stacked and len(shapes[0]) < 2 else ()
-
-
-def array_of_rows(*rows: object, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """An array of numbers or rows: `numpy.concatenate` on a view of each takes up to seven times as long.
-
-    >>> array_of_rows(np.float64(1.5), np.array(2.5), dtype=np.dtype(float))
-    array([1.5, 2.5])
-    """
-    return np.array(rows, dtype)
 
 
 STAGES: dict[str, Callable[[list[Call], FlatStep, int], int]] = {

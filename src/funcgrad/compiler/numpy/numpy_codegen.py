@@ -125,8 +125,8 @@ def _may_warn(plan: Plan, call: Call) -> bool:
         if run in _SILENT_ON_REALS:
             return any(plan.calls[operand].type.dtype.kind == "c" for operand in call.operands)
         return run not in _SILENT
-    views = (CallForm.RESHAPE, CallForm.TRANSPOSE, CallForm.GETITEM)
-    return call.form not in (CallForm.INPUT, CallForm.CONSTANT, *views) and not _is_gather(call)
+    moves = (CallForm.RESHAPE, CallForm.TRANSPOSE, CallForm.GETITEM, CallForm.JOIN)
+    return call.form not in (CallForm.INPUT, CallForm.CONSTANT, *moves) and not _is_gather(call)
 
 
 def _number_inputs(plan: Plan) -> frozenset[int]:
@@ -196,10 +196,10 @@ def expression(
         return f"{symbol}.reduce({reads[0]}, {call.axes}{', None' if out else ''}{out})"
     if form is CallForm.KERNEL:
         return f"each_block({', '.join([symbol, _blocks_symbol(symbol), *reads])})"
-    given = list(reads)
+    given = [f"({', '.join(reads)},)"] if form is CallForm.JOIN else list(reads)
     if form is CallForm.MATMUL and call.params:
         given[0] = f"{given[0]}.T"
-    elif form in (CallForm.ENTRYWISE, CallForm.EMPTY):
+    elif form in (CallForm.ENTRYWISE, CallForm.EMPTY, CallForm.JOIN):
         named = dtype or dtype_symbol
         given += [named(v) if isinstance(v, np.dtype) else str(v) for v in params.values()]
     return f"{symbol}({', '.join(given)}{out})"

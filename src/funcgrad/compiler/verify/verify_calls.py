@@ -23,6 +23,7 @@ _EFFECTS: Mapping[CallForm, tuple[Effect, ...]] = {
     CallForm.TRANSPOSE: ("view",),
     CallForm.GETITEM: ("may_alias",),
     CallForm.STORE: ("in_place_ok",),
+    CallForm.JOIN: ("new",),
     CallForm.ROUTINE: ("out_no_alias", "new", "may_alias"),
     CallForm.KERNEL: ("none",),
 }

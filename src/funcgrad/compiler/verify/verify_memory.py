@@ -80,6 +80,14 @@ class _Call(NamedTuple):
     effect: str
 
 
+def _arguments(call: ast.Call) -> list[Any]:
+    """The arguments of a call, and in the place of a tuple of arrays these."""
+    match call.args:
+        case [ast.Tuple(elts=[ast.Name(), *_] as joined), *rest]:
+            return [*joined, *rest]
+    return call.args
+
+
 Env = dict[str, Ref]
 Outs = dict[str, tuple[str, Buffer, str]]
 
@@ -102,7 +110,7 @@ class Machine:
                 continue
             node = ast.parse(self.formatted(call), mode="eval").body
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                self.calls[node.func.id] = _Call(len(node.args), call.effect)
+                self.calls[node.func.id] = _Call(len(_arguments(node)), call.effect)
 
     @staticmethod
     def formatted(call: Call) -> str:
@@ -187,7 +195,7 @@ class Machine:
 
     def call(self, node: Any, env: Env) -> Ref:
         """The value of a call, and of the array that it writes, if it is given one."""
-        function, args = node.func, node.args
+        function, args = node.func, _arguments(node)
         if isinstance(function, ast.Attribute):
             return self.method(function.attr, function.value, args, node.keywords, env)
         name = function.id
