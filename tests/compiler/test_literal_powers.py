@@ -96,9 +96,9 @@ def test_they_are_computed_by_roots():
     x = symbol("x", ArrayType((8,), np.dtype(float)))
     text, _ = program_text(flat_of(body_of([x], [x**-1.5])))
     assert "llvm.sqrt" in text
-    assert "@pow" not in text
+    assert "pow(double" not in text
     text, _ = program_text(flat_of(body_of([x], [x**3.5])))
-    assert "@pow" in text
+    assert "pow(double" in text
 
 
 @fused
@@ -112,19 +112,19 @@ def test_they_are_computed_by_roots():
 def test_other_exponents_are_left_to_pow(exponent, has_pow):
     x = symbol("x", ArrayType((8,), np.dtype(float)))
     text, _ = program_text(flat_of(body_of([x], [x**exponent])))
-    assert ("@pow" in text) is has_pow
+    assert ("pow(double" in text) is has_pow
 
 
 def test_powers_of_single_precision_are_products_in_double_precision():
     x = symbol("x", ArrayType((8,), np.dtype(np.float32)))
     text, _ = program_text(flat_of(body_of([x], [x**3, x**-1.5])))
-    assert "@pow" not in text
+    assert "pow(double" not in text
 
 
 def test_exponents_that_are_no_literals_are_left_to_pow():
     x, y = (symbol(name, ArrayType((8,), np.dtype(float))) for name in "xy")
     text, _ = program_text(flat_of(body_of([x, y], [x**y])))
-    assert "@pow" in text
+    assert "pow(double" in text
 
 
 @pytest.mark.parametrize("exponent", [-1.5, -12, -2, 3, 6, 17])

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from funcgrad.compiler.native import llvm_jit
-from funcgrad.compiler.native.loop_function import loop_function_text
+from funcgrad.compiler.native.loop_function import loop_function_text, program_text
 from funcgrad.compiler.native.native_loop import NativeLoop
 from funcgrad.compiler.native.vector_functions import vector_functions
 from funcgrad.compiler.python.loop_body_codegen import flat_of
@@ -122,6 +122,22 @@ def test_loops_call_them(dtype):
     kind = "double" if dtype is float else "float"
     wanted = [vector_functions(*function, kind)[-1] for function in (("sin", 1), ("atan2", 2))]
     assert {function.name for function in wanted} <= called
+
+
+@pytest.mark.skipif(not vector_functions("log", 1), reason="C has no vector functions here")
+@pytest.mark.parametrize("dtype", [float, np.float32])
+def test_logarithms_of_positive_numbers_call_them(dtype):
+    """LLVM would call C's function of one number, through an intrinsic of its own."""
+    from llvmlite.binding import parse_assembly
+
+    x = symbol("x", ArrayType((1000,), np.dtype(dtype)))
+    total = np.sum(np.log(np.clip(x, dtype(1e-6), dtype(1))))
+    module = parse_assembly(program_text(flat_of(body_of([x], [total])))[0])
+    llvm_jit.optimize(module, llvm_jit.target_machine())
+    called = set(re.findall(r"call [^@]*@([\w.]+)", str(module)))
+    wanted = vector_functions("log", 1, "double" if dtype is float else "float")
+    assert called & {function.name for function in wanted}
+    assert not [name for name in called if name.startswith("llvm.log")]
 
 
 def test_other_functions_have_none():

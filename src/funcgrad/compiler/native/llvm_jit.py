@@ -19,7 +19,7 @@ from funcgrad.compiler.disk_cache.object_files import remembered_code
 from funcgrad.compiler.native.blas import BLAS, LAPACK, NUMPY_BLAS, blas_address
 from funcgrad.compiler.native.llvm_writer import array_symbol
 from funcgrad.compiler.native.scipy_exports import SPECIAL, special_address
-from funcgrad.compiler.native.vector_functions import LANES_OF, PREFIX, vector_address
+from funcgrad.compiler.native.vector_functions import HIDDEN, LANES_OF, PREFIX, vector_address
 from funcgrad.typing import Array
 
 
@@ -158,7 +158,7 @@ def _address(name: str) -> int:
         return special_address(name)
     if name.startswith(PREFIX):
         return vector_address(name)
-    name = name.removeprefix(LANES_OF).removeprefix("one.")
+    name = name.removeprefix(LANES_OF).removeprefix("one.").removeprefix(HIDDEN)
     try:
         place = ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value
     except (AttributeError, OSError, TypeError) as error:

@@ -32,6 +32,7 @@ from funcgrad.compiler.native.scipy_exports import special_symbol
 from funcgrad.compiler.native.vector_functions import (
     declarations,
     in_single_precision,
+    symbol_of,
     vector_functions,
 )
 
@@ -304,8 +305,7 @@ class _Reader:
         if name in EXPONENTIALS:
             return EXPONENTIALS[name](self.w, args[0])
         if self.w.over_entries and self.real == "float" and in_single_precision(name, len(args)):
-            self.w.declared.update(declarations(name, len(args), "float"))
-            return self.w.call(f"{name}f", "float", *args)
+            return self._by_c(name, args)
         wide = [x if x.type == "double" else self.w.cast("fpext", x, "double") for x in args]
         rounded = self.real != "double"
         power = literal_power(self.w, *wide, rounded=rounded) if name == "pow" else None
@@ -314,9 +314,14 @@ class _Reader:
         elif name in SERIES:
             found = SERIES[name](self.w, wide[0])
         else:
-            self.w.declared.update(declarations(name, len(wide)))
-            found = self.w.call(name, "double", *wide)
+            found = self._by_c(name, wide)
         return found if self.real == "double" else self.w.cast("fptrunc", found, "float")
+
+    def _by_c(self, name: str, args: Sequence[Number]) -> Number:
+        """A function of C's, in the precision of its operands."""
+        w, use = self.w, (name, len(args), args[0].type, self.w.over_entries)
+        w.declared.update(declarations(*use))
+        return w.call(symbol_of(*use), args[0].type, *args)
 
     def _special(self, name: str, args: Sequence[Number]) -> Number:
         """A function of `scipy.special`, in double precision."""

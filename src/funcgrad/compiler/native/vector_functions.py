@@ -97,14 +97,32 @@ def vector_address(name: str) -> int:
     return place or 0
 
 
-def declarations(name: str, operands: int, kind: str = "double") -> dict[str, str]:
+HIDDEN = "c."
+"""How the names of C's functions begin of which LLVM is to know nothing but their vector functions.
+
+It would put its own ``llvm.log`` in the place of ``log`` of a number that is known to be positive, and has no
+vector function for that.
+"""
+
+
+def symbol_of(name: str, operands: int, kind: str, over_entries: bool) -> str:
+    """The name of a function of C's in machine code."""
+    own = name + _SUFFIX[kind]
+    return HIDDEN + own if over_entries and vector_functions(name, operands, kind) else own
+
+
+def declarations(
+    name: str, operands: int, kind: str = "double", over_entries: bool = False
+) -> dict[str, str]:
     """By their names: the declaration of a function of numbers, and those of its vector functions."""
     vectors = vector_functions(name, operands, kind)
     pure = "nounwind willreturn speculatable memory(none)"
     kinds = ", ".join([kind] * operands)
-    told = ",".join([f"{vector.name}({vector.name})" for vector in vectors])
+    own = symbol_of(name, operands, kind, over_entries)
+    hidden = HIDDEN if own.startswith(HIDDEN) else ""
+    names = [vector.name.replace("v_", f"v_{hidden}") for vector in vectors]
+    told = ",".join([f"{own}({vector.name})" for own, vector in zip(names, vectors, strict=True)])
     attribute = f' "vector-function-abi-variant"="{told}"' if vectors else ""
-    own = name + _SUFFIX[kind]
     found = {own: f"declare {kind} @{own}({kinds}) {pure}{attribute}"}
     for vector in vectors:
         wide = ", ".join([f"<{vector.lanes} x {kind}>"] * operands)
