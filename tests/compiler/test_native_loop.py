@@ -154,7 +154,7 @@ def test_casts(dtype, source):
     near(got[0], want[0], 0)
 
 
-OF_REALS = ("logsumexp", "cholesky")
+OF_REALS = ("logsumexp", "cholesky", "cofactors")
 """Those that have no form for complex numbers."""
 
 STRUCTURAL = [
@@ -172,6 +172,8 @@ def test_the_samples_of_a_structural_operation(name):
         given = [np.asarray(x) for x in sample.args]
         kinds = "fib" if name in OF_REALS else "fibc"
         if any([x.dtype.kind not in kinds or x.dtype.itemsize == 4 or not x.size for x in given]):
+            continue
+        if name == "cofactors" and np.any(np.linalg.cond(given[0]) > 1e4):  # NumPy's
             continue
         variables = [
             symbol(f"i{len(inputs) + k}", ArrayType(x.shape, x.dtype)) for k, x in enumerate(given)
