@@ -3,6 +3,8 @@
 import abc
 import inspect
 import math
+from dataclasses import dataclass, fields
+from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -127,6 +129,10 @@ def own_weight(kind):
     return vars(kind).get("weight", 0.0)
 
 
+def listed_weight(kind):
+    return kind.__dict__.get("weight", 0.0)
+
+
 def seen_weight(kind):
     return getattr(kind, "weight", 0.0)
 
@@ -143,7 +149,9 @@ BASES = {
 
 @pytest.mark.parametrize("bases", BASES.values(), ids=BASES)
 @pytest.mark.parametrize("kind", [Plain, Heavy, Mixed])
-@pytest.mark.parametrize("weight_of", [own_weight, seen_weight, lambda kind: len(kind.__name__)])
+@pytest.mark.parametrize(
+    "weight_of", [own_weight, listed_weight, seen_weight, lambda kind: len(kind.__name__)]
+)
 def test_bases_are_those_of_the_original(bases, kind, weight_of):
     def f(x):
         return kind(x).summed(bases(kind), weight_of)
@@ -195,5 +203,35 @@ def test_dir_lists_what_the_original_has():
         names = [dir(Heavy), dir(made), dir(Local), dir(Local(x))]
         listed = inspect.getmembers(made, lambda value: isinstance(value, float))
         return names, [name for name, _ in listed]
+
+    assert fg.adopt(f)(0.7) == f(0.7)
+
+
+@dataclass
+class Annotated:
+    scale: float = 2.0
+    size: int = 1
+
+    def value(self, x):
+        return math.sin(x) * self.scale
+
+
+class Further(Annotated):
+    later: float = 1.0
+
+
+@pytest.mark.parametrize(
+    "annotations",
+    [
+        lambda kind: kind.__annotations__,
+        inspect.get_annotations,
+        get_type_hints,
+        lambda kind: [field.name for field in fields(kind)],
+    ],
+)
+@pytest.mark.parametrize("kind", [Annotated, Further])
+def test_annotations_are_those_of_the_original(annotations, kind):
+    def f(x):
+        return list(annotations(kind)), kind().value(x)
 
     assert fg.adopt(f)(0.7) == f(0.7)

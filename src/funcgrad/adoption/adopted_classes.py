@@ -211,6 +211,7 @@ def _subclass(kind: type, bases: list[type], changed: dict[str, Any], redirect: 
     space: dict[str, Any] = (
         {"__hash__": kind.__hash__} if "__eq__" in changed else as_original(kind)
     )
+    space |= {name: vars(kind)[name] for name in _OF_ANNOTATIONS if name in vars(kind)}
     if getattr_static(kind, "__dir__") is vars(object)["__dir__"]:
         space["__dir__"] = names_of_attributes
     if issubclass(kind, Generic):  # its own would find ``kind[...]`` in a cache
@@ -237,6 +238,10 @@ def _subclass(kind: type, bases: list[type], changed: dict[str, Any], redirect: 
         result = made(meta, kind.__name__, (kind, *bases), space)
     type.__setattr__(result, COMPLETE, True)
     return with_slots_of(kind, result)
+
+
+_OF_ANNOTATIONS = ("__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__")
+"""Attributes that Python looks for in a class alone, and not in its bases."""
 
 
 class _Unbased:

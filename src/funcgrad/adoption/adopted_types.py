@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
@@ -9,13 +10,19 @@ from typing import Any, TypeVar
 
 from funcgrad.adoption.adopted_functions import Redirect
 from funcgrad.adoption.view_originals import original_of_view
+from funcgrad.arrays.reference import MARK
 
 ORIGINAL = "__funcgrad_original__"
 
 
 def original_class(kind: Any) -> Any:
     """The class that an adopted class stands for; any other as it is."""
-    return vars(kind).get(ORIGINAL, kind) if isinstance(kind, type) else kind
+    return _SPACE.__get__(kind).get(ORIGINAL, kind) if isinstance(kind, type) else kind
+
+
+_SPACE, _ORDER, _BASES, _BASE = (
+    vars(type)[name] for name in ("__dict__", "__mro__", "__bases__", "__base__")
+)
 
 
 def names_of_attributes(instance: object) -> list[str]:
@@ -76,12 +83,17 @@ def unlisted(kind: _Class) -> _Class:
 class AdoptedType(type):
     """The metaclass of adopted classes: each is equal to its original, as a key of dicts and sets, too.
 
-    Its bases and their order are those of the original.
+    Its bases and their order are those of the original, with the adopted class of each.
     """
 
     @property
+    def __dict__(cls) -> Any:
+        """For adopted code the attributes of the original, adopted; for other code its own."""
+        is_asked = MARK in sys._getframe(1).f_globals
+        return attributes_of_class(cls) if is_asked else _SPACE.__get__(cls)
+
+    @property
     def __mro__(cls) -> tuple[type, ...]:
-        """The order of bases of the original, whose attributes are those that ``vars`` of a base has."""
         order: tuple[type, ...] = _ORDER.__get__(cls)
         return tuple(_listed(order)) if _is_made(cls) else order
 
@@ -93,7 +105,10 @@ class AdoptedType(type):
     def __bases__(cls) -> tuple[type, ...]:
         own: tuple[type, ...] = _BASES.__get__(cls)
         original = original_class(cls)
-        return own if original is cls or not _is_made(cls) else original.__bases__
+        if original is cls or not _is_made(cls):
+            return own
+        adopted = {original_class(base): base for base in own if base is not original}
+        return tuple([adopted.get(base, base) for base in original.__bases__])
 
     @__bases__.setter
     def __bases__(cls, bases: tuple[type, ...]) -> None:
@@ -103,11 +118,13 @@ class AdoptedType(type):
     def __base__(cls) -> type | None:
         own: type | None = _BASE.__get__(cls)
         original = original_class(cls)
-        return own if original is cls else original.__base__
+        if original is cls:
+            return own
+        return next((base for base in cls.__bases__ if base == original.__base__), None)
 
     def __dir__(cls) -> list[str]:
         """The names of the original, and those of a class that adopted code derives from it."""
-        return sorted({name for base in cls.__mro__ for name in vars(base)})
+        return sorted({name for base in cls.__mro__ for name in attributes_of_class(base)})
 
     def __setattr__(cls, name: str, value: object) -> None:
         """A store into an adopted class reaches the original."""
@@ -142,7 +159,6 @@ class AdoptedType(type):
 
 
 setattr(AdoptedType, ORIGINAL, type)
-_ORDER, _BASES, _BASE = (vars(type)[name] for name in ("__mro__", "__bases__", "__base__"))
 
 
 def _is_made(kind: type) -> bool:
@@ -151,14 +167,9 @@ def _is_made(kind: type) -> bool:
 
 
 def _listed(order: tuple[type, ...]) -> list[type]:
-    """An order of bases without adopted classes whose originals are in it, and bases that adoption adds."""
-    present = set(map(id, order))
-    adopted = [ORIGINAL in vars(base) and id(vars(base)[ORIGINAL]) in present for base in order]
-    return [
-        base
-        for base, is_adopted in zip(order, adopted, strict=True)
-        if not is_adopted and _UNLISTED not in vars(base)
-    ]
+    """An order of bases without the originals of those that are adopted, and bases that adoption adds."""
+    originals = {id(vars(base)[ORIGINAL]) for base in order if ORIGINAL in vars(base)}
+    return [base for base in order if id(base) not in originals and _UNLISTED not in vars(base)]
 
 
 @cache
