@@ -87,7 +87,10 @@ def view(instance: Any, kind: type, redirect: Redirect) -> Any:
             return _slot_view(instance, kind, redirect)
         constant: Any = next((base for base in UNCHANGING if issubclass(own, base)), None)
         new: Any
-        if constant is None:
+        if issubclass(own, property):
+            space, new = getattr(instance, "__dict__", {}), property.__new__(kind)
+            property.__init__(new, instance.fget, instance.fset, instance.fdel, instance.__doc__)
+        elif constant is None:
             space, new = object.__getattribute__(instance, "__dict__"), object.__new__(kind)
         else:
             items = map(redirect, instance) if constant in (tuple, frozenset) else instance
