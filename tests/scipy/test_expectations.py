@@ -94,6 +94,18 @@ MOVING = {
         lambda a, b: scipy.stats.pareto.expect(args=(b + 2,), loc=a, scale=b),
         lambda a, b: scipy.stats.pareto.moment(1, b + 2, loc=a, scale=b),
     ),
+    "generalized Pareto, an infinite density at the end": (
+        lambda a, b: scipy.stats.genpareto.expect(lambda y: y**2, args=(-b,), loc=a),
+        lambda a, b: scipy.stats.genpareto.moment(2, -b, loc=a),
+    ),
+    "generalized Pareto, one that is steep there": (
+        lambda a, b: scipy.stats.genpareto.expect(lambda y: y**2, args=(-b / 2,), loc=a),
+        lambda a, b: scipy.stats.genpareto.moment(2, -b / 2, loc=a),
+    ),
+    "extreme values, one that is steep there": (
+        lambda a, b: scipy.stats.genextreme.expect(args=(b - 0.4,), scale=a),
+        lambda a, b: scipy.stats.genextreme.moment(1, b - 0.4, scale=a),
+    ),
     "triangle": (
         lambda a, b: scipy.stats.triang.expect(lambda y: y**3, args=(a,), loc=b, scale=2.0),
         lambda a, b: scipy.stats.triang.moment(3, a, loc=b, scale=2.0),

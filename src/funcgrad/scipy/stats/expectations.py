@@ -136,9 +136,40 @@ def expect_by_quadrature(
         kinks = [_within(y, low, high) for y in _KINKS[distribution.name](*args)]
         found = _between_kinks(weighted, [low, *kinks, high], options)
         return found / share if conditional else found
-    cuts = [stop_gradient(lift_fully(distribution.ppf(below + share * p, *args))) for p in _CUTS]
-    found = _in_pieces(weighted, low, high, cuts, options)
+
+    first, last = (
+        stop_gradient(lift_fully(distribution.ppf(below + share * p, *args))) for p in _CUTS
+    )
+
+    def beside(end: Any, cut: Array, quantile: _Function, side: _Function) -> tuple[Any, Any]:
+        """An integral over quantiles from an end on to where a piece begins, and that place."""
+        start = np.where(_is_steep(distribution, end, cut, args), cut, end)
+
+        def at(q: Array) -> Any:
+            return function(loc + quantile(q, *args) * scale)
+
+        return quad(at, 0.0, side(start, *args), **options)[0], start
+
+    moves = [holds_expr(end) for end in distribution._get_support(*args)]
+    parts: list[Any] = []
+    if lb is None and moves[0]:
+        part, low = beside(low, first, distribution.ppf, distribution.cdf)
+        parts.append(part)
+    if ub is None and moves[1]:
+        part, high = beside(high, last, distribution.isf, distribution.sf)
+        parts.append(part)
+    found = sum(parts, _in_pieces(weighted, low, high, [first, last], options))
     return found / share if conditional else found
+
+
+def _is_steep(distribution: Any, end: Any, inside: Array, shapes: Sequence[Array]) -> Any:
+    """Whether the density beside an end that moves with the shapes is a power below 1 of the distance to it.
+
+    At a place, its slope is a power below 0, which has no integral, or one of few digits.
+    """
+    near, nearer = (distribution.pdf(end + (inside - end) * t, *shapes) for t in (1e-2, 1e-4))
+    power = stop_gradient(np.log(near / nearer)) / math.log(1e2)
+    return np.logical_and(power < 1.0, np.abs(power) > 0.01)
 
 
 _KINKS: dict[str, Callable[..., Sequence[Any]]] = {
