@@ -201,6 +201,16 @@ def test_dense_output_is_differentiated_in_time_and_parameters():
     np.testing.assert_allclose(got, np.array([-t, -k]) * np.exp(-k * t), rtol=1e-5)
 
 
+@pytest.mark.parametrize("made", [np.array, np.stack, list])
+@pytest.mark.parametrize("solve_ivp", [fg.solve_ivp, integrate.solve_ivp])
+def test_states_at_traced_times_are_differentiated_in_them(solve_ivp, made):
+    def state(k):
+        times = made([0.3, k])
+        return solve_ivp(lambda t, y: -k * y, (0.0, 2.0), [1.0], t_eval=times, rtol=1e-9).y[0, 1]
+
+    assert fg.grad(state)(0.8) == pytest.approx(-1.6 * np.exp(-0.64), rel=1e-5)
+
+
 @pytest.mark.slow
 def test_vmap_at_given_times():
     def states(k):

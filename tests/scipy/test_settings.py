@@ -66,6 +66,10 @@ SOLUTIONS = {
             [1, 2], [[-1, -1]], [-1], options={"primal_feasibility_tolerance": 1e-8 + t}
         ).x[0]
     ),
+    "solve_ivp with a first step": lambda a, t: (
+        a
+        * integrate.solve_ivp(lambda x, y: -y, (0, 1), [1.0], first_step=t, max_step=1 + t).y[0, -1]
+    ),
     "quad": lambda a, t: integrate.quad(lambda x: np.exp(-a * x), 0, 1, epsabs=t, epsrel=t)[0],
     "quad of constants": lambda a, t: a * integrate.quad(np.exp, 0, 1, epsabs=t, epsrel=t)[0],
     "quad_vec": lambda a, t: integrate.quad_vec(lambda x: np.exp(-a * x * ONES), 0, 1, epsabs=t)[0][

@@ -24,6 +24,7 @@ from funcgrad.integrate.mesh import mesh_of
 from funcgrad.integrate.steps import evaluations
 from funcgrad.integrate.tableaus import Rosenbrock
 from funcgrad.ops.base.op import fit, lift_fully
+from funcgrad.ops.shape import holds_expr
 from funcgrad.rewrite.evaluate import evaluate_roots
 from funcgrad.source import type_error, value_error
 from funcgrad.trace.leaves import on_arrays
@@ -209,16 +210,16 @@ def _tuple_of(name: str, given: object) -> tuple[Any, ...]:
 
 def _all_times(t_span: object, t_eval: object) -> Any:
     """The start, the times to report, and the end, as one array."""
-    span = lift_fully(list(t_span) if isinstance(t_span, list | tuple) else t_span)
+    given = [t_span, () if t_eval is None else t_eval]
+    span, inner = [lift_fully(list(x) if isinstance(x, list | tuple) else x) for x in given]
     if span.shape != (2,):
         raise value_error(f"solve_ivp: expected t_span to be a pair of times, but got {span.type}")
-    inner = np.zeros(0) if t_eval is None else plain_value(t_eval)
-    if np.ndim(inner) != 1:
+    if inner.ndim != 1:
         raise value_error(
-            f"solve_ivp: expected t_eval to have one axis, but got shape {np.shape(inner)}",
+            f"solve_ivp: expected t_eval to have one axis, but got shape {inner.shape}",
         )
-    parts = [span[:1], lift_fully(inner), span[1:]]
-    if any([isinstance(x, Expr) for x in (t_span, t_eval, *flatten(t_span).leaves)]):
+    parts = [span[:1], inner, span[1:]]
+    if holds_expr(given):
         return np.concatenate(parts)
     begin, inside, end = evaluate_roots(parts, {})
     outside = inside[(inside < min(begin, end)) | (inside > max(begin, end))]

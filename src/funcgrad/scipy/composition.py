@@ -160,6 +160,7 @@ _SETTINGS = frozenset(
         *("epsabs", "epsrel", "cond", "rcond", "conlim", "limit", "maxiter", "maxfev", "maxfun"),
         *("max_nfev", "max_nodes", "iter_lim", "niter", "popsize", "opts", "options", "x_scale"),
         *("diff_step", "epsfcn", "factor", "line_search_options", "rhobeg", "rhoend"),
+        *("first_step", "max_step", "min_step"),
     )
 )
 """The names of tolerances, limits and other settings of SciPy's functions."""
