@@ -146,11 +146,11 @@ _METHODS = {
         },
         "_stats_py._power_divergence": ("", "divergence_of_power"),
         "_multicomp._pvalue_dunnett": ("", "dunnett_significance"),
-        "rv_continuous._logcdf": (".generic_tails", "log_cdf"),
-        "rv_continuous._logsf": (".generic_tails", "log_sf"),
-        "rv_discrete.pmf": (".saturated_masses", "mass_of_discrete"),
-        "rv_discrete.cdf": (".saturated_masses", "cdf_of_discrete"),
-        "rv_discrete.sf": (".saturated_masses", "sf_of_discrete"),
+        "rv_continuous._logcdf": (".generic_methods", "log_cdf"),
+        "rv_continuous._logsf": (".generic_methods", "log_sf"),
+        "rv_discrete.pmf": (".generic_methods", "mass_of_discrete"),
+        "rv_discrete.cdf": (".generic_methods", "cdf_of_discrete"),
+        "rv_discrete.sf": (".generic_methods", "sf_of_discrete"),
         **{
             f"_discrete_distns.{name}_gen._{method}": (".rising_factorials", f"{name}_{method}")
             for name, methods in (

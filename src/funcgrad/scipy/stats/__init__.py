@@ -30,7 +30,8 @@ from funcgrad.scipy.stats.compiled_masses import make_distribution as make_distr
 from funcgrad.scipy.stats.continuous import CONTINUOUS
 from funcgrad.scipy.stats.discrete import DISCRETE
 from funcgrad.scipy.stats.distribution import Continuous, Discrete
-from funcgrad.scipy.stats.information import entropy as entropy
+from funcgrad.scipy.stats.divergences import entropy as entropy
+from funcgrad.scipy.stats.divergences import wasserstein_distance_nd as wasserstein_distance_nd
 from funcgrad.scipy.stats.likelihood import PLAIN_FITS
 from funcgrad.scipy.stats.multivariate import MULTIVARIATE
 from funcgrad.scipy.stats.normalizing import boxcox_llf as boxcox_llf
@@ -42,7 +43,6 @@ from funcgrad.scipy.stats.normalizing import yeojohnson_normmax as yeojohnson_no
 from funcgrad.scipy.stats.normalizing import yeojohnson_power as yeojohnson_power
 from funcgrad.scipy.stats.ranks import OF_RANKS
 from funcgrad.scipy.stats.ranks import rankdata as rankdata
-from funcgrad.scipy.stats.transport import wasserstein_distance_nd as wasserstein_distance_nd
 
 globals().update({name: Continuous(name, row) for name, row in CONTINUOUS.items()})
 globals().update({name: Discrete(name, row) for name, row in DISCRETE.items()})

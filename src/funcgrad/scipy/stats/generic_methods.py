@@ -1,6 +1,7 @@
-"""Probabilities of SciPy's discrete distributions, which it clips to the interval from 0 to 1.
+"""Methods of SciPy's base classes of distributions: what they do to the formulas of a distribution.
 
-Rounded to 1, a probability would be at the kink of the clip, with half of its slope.
+SciPy clips probabilities of discrete distributions to the interval from 0 to 1. Rounded to 1, one would be at
+the kink of the clip, with half of its slope.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.scipy.composition import real
+from funcgrad.scipy.stats.standard import log_where_small
 from funcgrad.source import with_name
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
@@ -45,3 +47,23 @@ def _method(name: str) -> Callable[..., Any]:
 
 mass_of_discrete, cdf_of_discrete, sf_of_discrete = _method("_pmf"), _method("_cdf"), _method("_sf")
 """For `scipy.stats.rv_discrete.pmf`, `cdf` and `sf`."""
+
+
+# -- logarithms of tails of distributions without a formula of their own --------------------------
+# SciPy searches for the median to choose a side; the sides themselves tell which one is smaller.
+def _log(small: Array, other: Array) -> Any:
+    """The logarithm of a probability; that of 0, as outside of a support, has no slope."""
+    none = small == 0
+    return np.where(none, -np.inf, log_where_small(np.where(none, 0.25, small), other))
+
+
+def log_cdf(distribution: Any, x: Array, *shapes: Array) -> Any:
+    """For `scipy.stats.rv_continuous._logcdf`."""
+    with np.errstate(divide="ignore"):
+        return _log(distribution._cdf(x, *shapes), distribution._sf(x, *shapes))
+
+
+def log_sf(distribution: Any, x: Array, *shapes: Array) -> Any:
+    """For `scipy.stats.rv_continuous._logsf`."""
+    with np.errstate(divide="ignore"):
+        return _log(distribution._sf(x, *shapes), distribution._cdf(x, *shapes))
