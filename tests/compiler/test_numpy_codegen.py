@@ -590,3 +590,15 @@ def test_large_broadcast_copies_have_the_bits_of_the_number(number):
     copy = calls_room.broadcast_copy(x, (20_000,), x.dtype)
     assert copy.tobytes() == np.full(20_000, x).tobytes()
     assert copy.flags.writeable
+
+
+def test_a_chosen_number_is_no_view_of_memory_that_is_reused():
+    x = fg.var("x", 1)
+    tripled = 3.0 * x
+    chosen = np.where(np.reshape(x != 0, ()), np.reshape(tripled, ()), 0.0)
+    rest = np.sum(np.exp(np.sin(x) + 1.0) / np.cos(x))
+    source = source_of(chosen + rest, inputs=[x])
+    assert " if " in source
+    run = compile_arrays([chosen + rest, chosen], [x])
+    expected = 3.0 * 0.5 + np.exp(np.sin(0.5) + 1.0) / np.cos(0.5)
+    np.testing.assert_allclose(run(np.array([0.5])), [expected, 1.5], rtol=1e-15)

@@ -86,8 +86,8 @@ class AdoptedType(type):
     Its bases and their order are those of the original, with the adopted class of each.
     """
 
-    @property
-    def __dict__(cls) -> Any:
+    @property  # type: ignore[misc]
+    def __dict__(cls) -> Any:  # type: ignore[override]
         """For adopted code the attributes of the original, adopted; for other code its own."""
         is_asked = MARK in sys._getframe(1).f_globals
         return attributes_of_class(cls) if is_asked else _SPACE.__get__(cls)

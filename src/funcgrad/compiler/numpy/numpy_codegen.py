@@ -40,7 +40,7 @@ _OPERATORS = {
     np.greater_equal: "{0} >= {1}",
     np.equal: "{0} == {1}",
     np.not_equal: "{0} != {1}",
-    np.where: "{1} if {0} else {2}",
+    np.where: "({1} if {0} else {2})[()]",  # a number, and no view of memory that is reused
 }
 """Functions of numbers in Python's words: NumPy's take ten times as long, and `where` seventy times."""
 # NumPy deprecates their `out` by position.

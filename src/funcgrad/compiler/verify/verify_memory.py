@@ -163,8 +163,8 @@ class Machine:
                 x, y = self.value(left, env), self.value(right, env)
                 return self.new(self.terms.make(_OPERATORS[type(op)], x.term, y.term))
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                terms = [self.value(part, env).term for part in (test, body, orelse)]
-                return self.new(self.terms.make("where", *terms))
+                p, x, y = [self.value(part, env) for part in (test, body, orelse)]
+                return Ref(self.terms.make("where", p.term, x.term, y.term), x.places + y.places)
             case ast.Attribute(value=inner, attr="T"):
                 x = self.value(inner, env)
                 return Ref(self.terms.make("T", x.term), x.places)
