@@ -40,7 +40,6 @@ def _called(*items: object) -> Any:
 
 def reduction_over(kind: type) -> Callable[[object, SupportsIndex], Any]:
     """The method ``__reduce_ex__`` of the adopted class of a class: the original's."""
-
     reduce: Any = kind.__reduce_ex__
 
     def __reduce_ex__(self: object, protocol: SupportsIndex) -> Any:  # noqa: N807  # a method

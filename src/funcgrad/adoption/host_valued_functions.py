@@ -41,7 +41,6 @@ def is_host_valued(f: FunctionType) -> bool:
 
 def host_valued(f: FunctionType, made: Callable[..., Any]) -> Callable[..., Any]:
     """The adopted function, whose jitted values are the original's."""
-
     run = _run  # in the closure: the globals of adopted code are others
 
     def hosting(*args: Any, **kwargs: Any) -> Any:

@@ -150,7 +150,6 @@ def bounds(program: object, /, *args: object, **intervals: object) -> Any:
     """
     roots, rebuild, given = _boxed(program, args, intervals)
     roots = decomposed(roots, lambda e: not e.args or has_interval(e.op))
-
     with np.errstate(all="ignore"):
         known = fold(roots, Algebra(lambda node: given[node.name], _constant, _enclose))
     return rebuild([Interval(*ends) for ends in known])

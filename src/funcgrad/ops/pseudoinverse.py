@@ -40,7 +40,6 @@ def _of_full_rank(z: Array, a: Array) -> LinearMap:
     inside = between(z, z)
     columns = between(np.matmul(z, mH(z)), eye_like(mT(a)) - np.matmul(a, z))
     rows = between(eye_like(a) - np.matmul(z, a), np.matmul(mH(z), z))
-
     return Structural(
         lambda v: columns.apply(mH(v)) + rows.apply(mH(v)) - inside.apply(v),
         lambda g: mH(columns.transpose(g) + rows.transpose(g)) - inside.transpose(g),

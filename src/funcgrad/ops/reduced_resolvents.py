@@ -260,7 +260,6 @@ resolved = formula_op(
 # -- vectors ---------------------------------------------------------------------------------------
 def _turning_edge(z: Array, a: Array, w: Array, v: Array, y: Array) -> LinearMap:
     left = turning(mT(a), w, y, v)
-
     return Structural(
         lambda da: resolved(a, w, z, left, moved(da, z, None), split=None),
         lambda g: moved_back(resolved(mT(a), w, left, z, g, split=None), z, None),

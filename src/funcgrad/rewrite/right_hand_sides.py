@@ -76,7 +76,6 @@ def right_hand_side(
     symbols = [symbol(name, of_number if name in NUMBERS else next(others)) for name in names]
     made = right(*symbols)
     root = fit(made if isinstance(made, Expr) else scalar(made, type.dtype), type)
-
     numeric = dict(zip(map(id, symbols), [name in NUMBERS for name in names], strict=True))
     folded([root], _is_numeric, numeric)
     places = dict(zip(map(id, symbols), range(len(names)), strict=True))

@@ -188,7 +188,6 @@ def load_ipython_extension(shell: Any) -> None:
     A dict or a list of formulas prints the parts that they share once. In a terminal that has rich, text
     comes in its colors. The tracebacks are IPython's, since rich's have no lines of what was typed.
     """
-
     formatters = shell.display_formatter.formatters
     for kind in (FunctionType, dict, list):
         _print_as_text(formatters["text/plain"], kind)
@@ -220,7 +219,6 @@ def _print_as_text(formatter: Any, kind: type) -> None:
 
 def add_colors(formatter: Any) -> None:
     """Let IPython's formatter of text, with its settings and printers, print in a terminal's colors."""
-
     if getattr(formatter, "has_colors", False):
         return
 

@@ -456,7 +456,6 @@ def run(
     ``keeps`` names a transform whose caller would not see what f stores into an argument: a TypeError.
     ``own`` has the identities of values that stand for what no caller has.
     """
-
     given = [leaf for value in (*args, *kwargs.values()) for leaf in leaves_of(value)]
     refusals = _refusals(given)
 

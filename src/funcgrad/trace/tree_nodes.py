@@ -114,7 +114,6 @@ def _by_fields(names: Iterable[str], marked: Iterable[str]) -> Flatten:
     """The function that takes an instance apart into fields; those that are marked stay as they are."""
     moving = [name for name in names if name not in marked]
     kept = [name for name in names if name in marked]
-
     return lambda tree: fields_of(tree, moving, kept)
 
 

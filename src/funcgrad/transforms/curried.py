@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import signature
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from funcgrad.source import type_error
 from funcgrad.transformed import Decorator, with_recipe
@@ -61,16 +61,10 @@ def curried(transform: Callable[P, R]) -> Callable[P, R]:
     return wraps(transform)(made)
 
 
-def differentiating(transform: Callable[..., object]) -> DerivativeTransform:
-    """`curried`, of a transform with the options of `grad`, as type checkers see it."""
-    made: Any = curried(transform)
-    return made  # type: ignore[no-any-return]
-
-
-def compiling(transform: Callable[..., object]) -> CompilingTransform:
-    """`curried`, of `jit`, as type checkers see it."""
-    made: Any = curried(transform)
-    return made  # type: ignore[no-any-return]
+differentiating = cast("Callable[..., DerivativeTransform]", curried)
+"""`curried`, of a transform with the options of `grad`, as type checkers see it."""
+compiling = cast("Callable[..., CompilingTransform]", curried)
+"""`curried`, of `jit`, as type checkers see it."""
 
 
 def _check(

@@ -127,7 +127,6 @@ def grad_named(
     check_function(who, f)
     single = isinstance(argnums, int | np.integer)
     wanted = argument_numbers(who, argnums, f)
-
     derivation = LastTraceCache(_by_reverse)
 
     @named_after(f)

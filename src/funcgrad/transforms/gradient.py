@@ -40,7 +40,6 @@ def gradient(expr: Expr, wrt: object = None, *others: object) -> Any:
     >>> gradient(x**2 * y, x), gradient(x**2 * y)
     (2*x*y, {'x': 2*x*y, 'y': x**2})
     """
-
     expr = as_expression("gradient", expr)
     if expr.shape:
         raise type_error(

@@ -148,7 +148,6 @@ def _vonmises(draw: _Draw, mu: Array, kappa: ArrayLike, size: _Size = None) -> A
 # -- quantiles -----------------------------------------------------------------------------------
 def _standard_gamma(draw: _Draw, shape: ArrayLike, size: _Size = None, **options: Any) -> Any:
     special = scipy_special("standard_gamma")
-
     held = _held(shape, "standard_gamma")
     drawn = draw("standard_gamma", held, _lengths(size, shape), **options)
     if not isinstance(unwrapped(shape), Expr):
@@ -184,7 +183,6 @@ def _dirichlet(draw: _Draw, alpha: Array, size: _Size = None) -> Any:
 def _beta_quantile(a: ArrayLike, b: ArrayLike, below: Array, above: Array) -> tuple[Any, Any]:
     """The quantile of a beta distribution and 1 minus it, by the smaller of two probabilities."""
     special = scipy_special("beta")
-
     x = special.betaincinv(a, b, np.minimum(below, 0.5))
     y = special.betaincinv(b, a, np.minimum(above, 0.5))
     is_lower = below < 0.5
@@ -193,7 +191,6 @@ def _beta_quantile(a: ArrayLike, b: ArrayLike, below: Array, above: Array) -> tu
 
 def _beta(draw: _Draw, a: ArrayLike, b: ArrayLike, size: _Size = None) -> Any:
     special = scipy_special("beta")
-
     held = _held(a, "beta"), _held(b, "beta")
     drawn = draw("beta", *held, _lengths(size, a, b))
     below, above = special.betainc(*held, drawn), special.betaincc(*held, drawn)
@@ -202,7 +199,6 @@ def _beta(draw: _Draw, a: ArrayLike, b: ArrayLike, size: _Size = None) -> Any:
 
 def _f(draw: _Draw, dfnum: Array, dfden: Array, size: _Size = None) -> Any:
     special = scipy_special("f")
-
     held = _held(dfnum, "f"), _held(dfden, "f")
     drawn = draw("f", *held, _lengths(size, dfnum, dfden))
     below, above = special.fdtr(*held, drawn), special.fdtrc(*held, drawn)
@@ -212,7 +208,6 @@ def _f(draw: _Draw, dfnum: Array, dfden: Array, size: _Size = None) -> Any:
 
 def _standard_t(draw: _Draw, df: ArrayLike, size: _Size = None) -> Any:
     special = scipy_special("standard_t")
-
     held = _held(df, "standard_t")
     drawn = draw("standard_t", held, _lengths(size, df))
     tail = special.stdtr(held, -np.abs(drawn))

@@ -229,13 +229,11 @@ def _body(body: Any, library: Library, bodies: dict[Any, Any]) -> Callable[..., 
 
 def _call(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callable[..., Any]:
     run = _body(dict(step.params)["body"], library, bodies)
-
     return lambda home, *operands: library.call(partial(run, home), *operands)
 
 
 def _branch(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callable[..., Any]:
     runs = [_body(body, library, bodies) for body in dict(step.params)["branches"]]
-
     return lambda home, index, *operands: library.branch(
         [partial(run, home) for run in runs], index, *operands
     )
@@ -264,7 +262,6 @@ def _loop(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callable[
 def _ruled(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callable[..., Any]:
     params = dict(step.params)
     rule = _body(params["body"], library, bodies)
-
     return lambda home, *operands: library.custom_derivative(
         partial(rule, home), params["wiring"], *operands
     )

@@ -50,7 +50,6 @@ def compile_flat(flat: Flat) -> Callable[..., tuple[Any, ...]] | None:
     text = scalar_source(flat)
     if text is None:
         return None
-
     return build("scalar", text, {**BOUND, "slow": lambda *values: interpret(flat, values)})
 
 

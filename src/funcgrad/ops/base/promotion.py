@@ -115,13 +115,9 @@ def same_type(type: ArrayType, **_: object) -> ArrayType:
     return type
 
 
+@lru_cache(maxsize=1024)
 def numpy_dtype(function: Callable[..., Any], dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype that a NumPy function gives for arrays of ``dtype``: by asking it."""
-    return _ask_dtype(function, dtype)
-
-
-@lru_cache(maxsize=1024)
-def _ask_dtype(function: Callable[..., Any], dtype: np.dtype[Any]) -> np.dtype[Any]:
     answer: np.dtype[Any] = np.asarray(function(np.ones(1, dtype))).dtype
     return answer
 

@@ -114,7 +114,6 @@ def iterate(f: Callable[[Any], Any], x: object, n: int) -> Any:
     check_functions("iterate", f=f)
     if not isinstance(n, int) or n < 1:
         raise value_error(f"iterate: expected a number of values, at least 1, but got {n!r}")
-
     called = on_arrays(f)
 
     def step(value: object, _: object) -> tuple[Any, Any]:

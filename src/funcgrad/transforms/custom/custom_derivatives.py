@@ -273,7 +273,6 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         kept = [lift_fully(leaf) for leaf in residuals.leaves]
         trees = [flatten(args[i]) for i in places]
         arguments = [lift_fully(leaf) for tree in trees for leaf in tree.leaves]
-
         body, captured = self._cotangents_body(fixed, residuals, value, kept, trees, results)
         context = [*kept, *[lift_fully(item) for item in captured]]
         rule = LinearRule(arguments, context, body, forward=False)

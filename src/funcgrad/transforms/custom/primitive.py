@@ -104,7 +104,6 @@ def primitive(
     # A derivative is derived once for each `Foreign`: what rules capture makes a new one when it changes.
     watches = [CapturedVariables(rule) for rule in partials or () if callable(rule)]
     seen = [watch.values() for watch in watches]
-
     typed = out if out is None else _typed(title, out)
     taken = len(rules) if isinstance(rules, list | tuple) else 0
 
