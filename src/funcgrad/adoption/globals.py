@@ -47,10 +47,7 @@ class AdoptedGlobals(dict[str, Any]):
     )
 
     def __init__(
-        self,
-        original: dict[str, Any],
-        redirect: Callable[[Any], Any],
-        replaced: Mapping[str, Any],
+        self, original: dict[str, Any], redirect: Callable[[Any], Any], replaced: Mapping[str, Any]
     ) -> None:
         super().__init__({MARK: True, "__name__": original.get("__name__", builtins.__name__)})
         super().__setitem__("__builtins__", _Builtins(self, replaced))

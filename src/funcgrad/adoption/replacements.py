@@ -96,10 +96,7 @@ _METHODS = {
         "_normal_dist_inv_cdf": ("", "normal_quantile"),
     },
     "scipy.cluster.vq": {"_vq.update_cluster_means": ("", "cluster_means")},
-    "scipy.integrate": {
-        "ode.integrate": ("", "advance"),
-        "OdeSolver.step": ("", "one_step"),
-    },
+    "scipy.integrate": {"ode.integrate": ("", "advance"), "OdeSolver.step": ("", "one_step")},
     "scipy.interpolate": {
         "BarycentricInterpolator._evaluate": (".barycentric", "evaluate_polynomial"),
         "FloaterHormannInterpolator.__call__": (".barycentric", "evaluate_rational"),
@@ -116,9 +113,7 @@ _METHODS = {
         "_expm_multiply._expm_multiply_simple_core": ("", "taylor_steps"),
         "_expm_multiply._expm_multiply_interval": ("", "exponentials_at_times"),
     },
-    "scipy.ndimage": {
-        "_filters._nd_image.min_or_max_filter": (".morphology", "min_or_max_filter"),
-    },
+    "scipy.ndimage": {"_filters._nd_image.min_or_max_filter": (".morphology", "min_or_max_filter")},
     "scipy.optimize": {
         "_chandrupatla._chandrupatla": (".elementwise_solutions", "elementwise_root"),
         "_chandrupatla._chandrupatla_minimize": (".elementwise_solutions", "elementwise_minimum"),

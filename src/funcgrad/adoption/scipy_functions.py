@@ -343,10 +343,7 @@ def is_compiled_function(value: object) -> bool:
     return of_module and isinstance(home, str) and not is_kept(home)
 
 
-_COMPILED = (
-    *("builtin_function_or_method", "cython_function_or_method"),
-    "fused_cython_function",
-)
+_COMPILED = (*("builtin_function_or_method", "cython_function_or_method"), "fused_cython_function")
 _PLAIN = PLAIN_DATA - {Expr}
 
 

@@ -145,15 +145,13 @@ def _transposed(g: Array, other: Array, own: int, kept: Kept) -> Any:
 
 def _edge_of_first(z: Array, a: Array, v: Array, kept: Kept) -> LinearMap:
     return Structural(
-        lambda da: convolve_op(da, v, kept=kept),
-        lambda g: _transposed(g, v, a.shape[-1], kept),
+        lambda da: convolve_op(da, v, kept=kept), lambda g: _transposed(g, v, a.shape[-1], kept)
     )
 
 
 def _edge_of_second(z: Array, a: Array, v: Array, kept: Kept) -> LinearMap:
     return Structural(
-        lambda dv: convolve_op(a, dv, kept=kept),
-        lambda g: _transposed(g, a, v.shape[-1], kept),
+        lambda dv: convolve_op(a, dv, kept=kept), lambda g: _transposed(g, a, v.shape[-1], kept)
     )
 
 

@@ -365,9 +365,7 @@ qr_complement_op: Op = Op(
         numpy=lambda z, texts: (
             f"np.linalg.qr({texts[0]}, 'complete')[0][..., {z.args[0].shape[-1]}:]"
         ),
-        libraries={
-            "any": lambda xp, a: xp.linalg.qr(a, mode="complete")[0][..., a.shape[-1] :],
-        },
+        libraries={"any": lambda xp, a: xp.linalg.qr(a, mode="complete")[0][..., a.shape[-1] :]},
     ),
 )
 """The orthonormal vectors beside the columns of matrices with more rows than columns."""

@@ -207,11 +207,7 @@ def _known_part(is_real: bool, z: Expr) -> Expr | None:
 
 
 COMPLEX_PARTS: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
-    {
-        "real": (_square_of_size, _real_part),
-        "imag": (_imaginary_part,),
-        "irfft": (_number_outside,),
-    }
+    {"real": (_square_of_size, _real_part), "imag": (_imaginary_part,), "irfft": (_number_outside,)}
 )
 """The laws of real results, by operation."""
 COMPLEX_PRODUCTS: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(

@@ -195,11 +195,7 @@ JACOBIAN_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "getitem": (_scalars_outside,),
         "diff": (_scalars_outside,),
         "pad": (_scalars_outside,),
-        "sum": (
-            _sum_of_repeated,
-            _sum_of_constant,
-            _trace_of_product,
-        ),
+        "sum": (_sum_of_repeated, _sum_of_constant, _trace_of_product),
         "scatter_add": (_axes_dropped,),
     }
 )

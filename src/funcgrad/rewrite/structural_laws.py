@@ -348,15 +348,9 @@ _SUMS_BELOW = (arithmetic.add, arithmetic.subtract, exponential.expm1)
 _LOGICAL = (StructuralLaw(_logical_cases),)
 _SCALED = StructuralLaw(_scaled_masks, (Over(selection.mask, (selection.mask,)),), _NUMBERS)
 STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
-    "reshape": (
-        *_MOVES,
-        StructuralLaw(scatter_laws.reshaped_scatter, (indexing.scatter_op,)),
-    ),
+    "reshape": (*_MOVES, StructuralLaw(scatter_laws.reshaped_scatter, (indexing.scatter_op,))),
     "broadcast_to": _MOVES,
-    "transpose": (
-        *_MOVES,
-        StructuralLaw(scatter_laws.transposed_scatter, (indexing.scatter_op,)),
-    ),
+    "transpose": (*_MOVES, StructuralLaw(scatter_laws.transposed_scatter, (indexing.scatter_op,))),
     "astype": (StructuralLaw(_nested_move), _OF_ENTRIES, _PART_OF_CHOSEN),
     "conjugate": (
         StructuralLaw(_conjugated_back, (magnitude.conjugate,)),

@@ -196,8 +196,7 @@ def is_generator(value: object) -> bool:
     ours: Any = sys.modules.get("numpy.random")
     pythons: Any = sys.modules.get("random")
     if ours is not None and isinstance(
-        value,
-        (ours.Generator, ours.RandomState, ours.BitGenerator),
+        value, (ours.Generator, ours.RandomState, ours.BitGenerator)
     ):
         return True
     return pythons is not None and isinstance(value, pythons.Random)

@@ -83,11 +83,7 @@ class DerivativeTransform(Protocol):
     ) -> TransformedFunction[P]: ...
     @overload
     def __call__(
-        self,
-        *,
-        argnums: int | Sequence[int] = 0,
-        has_aux: bool = False,
-        holomorphic: bool = False,
+        self, *, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
     ) -> DerivativeDecorator: ...
 
 

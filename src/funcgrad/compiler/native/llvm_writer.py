@@ -41,10 +41,7 @@ REGISTER = MEMORY | {"bool": TRUTH}
 _FEW = 16
 # Entries from which a loop over them fills vectors.
 _FILLED = 4
-_SCALAR = {
-    "!0": "!0 = distinct !{!0, !1}",
-    "!1": '!1 = !{!"llvm.loop.vectorize.enable", i1 false}',
-}
+_SCALAR = {"!0": "!0 = distinct !{!0, !1}", "!1": '!1 = !{!"llvm.loop.vectorize.enable", i1 false}'}
 """The metadata of these loops."""
 # The interleave counts of loops bound by latency, the preferred one first.
 _INTERLEAVED = (4, 2)

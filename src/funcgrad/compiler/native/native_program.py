@@ -156,10 +156,9 @@ def entry_lines(
     if not later.is_possible:
         return [], {}
     given = ", ".join([f"x{i}" for i in range(flat.inputs)])
-    return [
-        "machine = later.function()",
-        f"if machine is not None: return machine({given})",
-    ], {"later": later}
+    return ["machine = later.function()", f"if machine is not None: return machine({given})"], {
+        "later": later
+    }
 
 
 def native_program_of(run: Callable[..., Any]) -> NativeProgram | None:

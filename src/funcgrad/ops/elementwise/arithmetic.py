@@ -231,12 +231,7 @@ determined_product = Elementwise(
 
 # Powers by a constant for which a product or a root is as exact as `pow`, and raises nothing. (A cube as two
 # products differs from Python's and NumPy's in the last place, for a quarter of the numbers.)
-_POWERS = {
-    -1.0: "(1.0 / {0})",
-    0.5: "math.sqrt({0})",
-    1.0: "{0}",
-    2.0: "({0} * {0})",
-}
+_POWERS = {-1.0: "(1.0 / {0})", 0.5: "math.sqrt({0})", 1.0: "{0}", 2.0: "({0} * {0})"}
 
 # Those that NumPy computes by products, but for 0, whose powers it gives no sign; other powers of complex
 # numbers are left to it.
@@ -409,10 +404,7 @@ ceil = _rounding(
     latex=Form("wrapped", r"\left\lceil @\right\rceil ", 100),
 )
 trunc = _rounding(
-    np.trunc,
-    "math.trunc",
-    lambda mp, x: mp.floor(x) if x > 0 else mp.ceil(x),
-    sympy=sympy_trunc,
+    np.trunc, "math.trunc", lambda mp, x: mp.floor(x) if x > 0 else mp.ceil(x), sympy=sympy_trunc
 )
 rint = _rounding(
     np.rint,

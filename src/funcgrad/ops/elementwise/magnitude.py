@@ -243,8 +243,6 @@ signbit = elementwise(
     np.signbit,
     None,
     columns=Columns(
-        scalar="(math.copysign(1.0, {0}) < 0.0)",
-        mpmath=_mp_signbit,
-        interval="signbit",
+        scalar="(math.copysign(1.0, {0}) < 0.0)", mpmath=_mp_signbit, interval="signbit"
     ),
 )

@@ -25,10 +25,7 @@ sin = common_function(
     entry_time=9.0,
 )
 cos: Op = common_function(
-    np.cos,
-    lambda z, x: -sin(x),
-    lambda iv, x: iv.wave(np.cos, x, 0.0, np.pi),
-    entry_time=9.0,
+    np.cos, lambda z, x: -sin(x), lambda iv, x: iv.wave(np.cos, x, 0.0, np.pi), entry_time=9.0
 )
 
 
@@ -41,9 +38,7 @@ def _tanh_slope(z: Array, x: Array) -> Any:
 
 
 tan = common_function(
-    np.tan,
-    lambda z, x: _tanh_slope(1j * z, 1j * x) if np.iscomplexobj(x) else 1 + z**2,
-    "tan",
+    np.tan, lambda z, x: _tanh_slope(1j * z, 1j * x) if np.iscomplexobj(x) else 1 + z**2, "tan"
 )
 
 

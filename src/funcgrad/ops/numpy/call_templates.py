@@ -71,10 +71,7 @@ def answer_by_template(
 
 
 _ERRORS = frozenset(
-    (
-        *("BaseException", "Exception", "IndexError", "LinAlgError", "LookupError"),
-        "ValueError",
-    )
+    (*("BaseException", "Exception", "IndexError", "LinAlgError", "LookupError"), "ValueError")
 )
 
 

@@ -123,9 +123,7 @@ ive: Op = of_last_argument(
     mpmath=lambda mp, v, x: mp.exp(-abs(mp.re(x))) * mp.besseli(v, x),
 )
 kve: Op = of_last_argument(
-    "kve",
-    _scaled(1.0, _neighbors(1.0)),
-    mpmath=lambda mp, v, x: mp.exp(x) * mp.besselk(v, x),
+    "kve", _scaled(1.0, _neighbors(1.0)), mpmath=lambda mp, v, x: mp.exp(x) * mp.besselk(v, x)
 )
 # SciPy truncates the orders of these two.
 yn: Op = special_function(

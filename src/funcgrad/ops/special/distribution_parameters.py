@@ -91,7 +91,5 @@ def _tukey(x: Array, lmbda: Array) -> tuple[Any, Any]:
 
 
 tklmbda: Op = special_function(
-    "tklmbda",
-    lambda z, x, lmbda: _tukey(x, lmbda)[0],
-    lambda z, x, lmbda: _tukey(x, lmbda)[1],
+    "tklmbda", lambda z, x, lmbda: _tukey(x, lmbda)[0], lambda z, x, lmbda: _tukey(x, lmbda)[1]
 )

@@ -233,11 +233,7 @@ def _jacobi(part: int, result: str, in_u: Callable[..., Any], in_m: Callable[...
 
 
 ellipj_am: Op = result_of(
-    "ellipj",
-    3,
-    "am",
-    lambda z, u, m: ellipj_dn(u, m),
-    lambda z, u, m: _amplitude_slope(u, m),
+    "ellipj", 3, "am", lambda z, u, m: ellipj_dn(u, m), lambda z, u, m: _amplitude_slope(u, m)
 )
 ellipj_sn: Op = _jacobi(
     0,
@@ -279,8 +275,5 @@ def _agm_slope(z: Array, a: Array, b: Array) -> Any:
 
 
 agm: Op = special_function(
-    "agm",
-    lambda z, a, b: _agm_slope(z, a, b),
-    lambda z, a, b: _agm_slope(z, b, a),
-    mpmath="agm",
+    "agm", lambda z, a, b: _agm_slope(z, a, b), lambda z, a, b: _agm_slope(z, b, a), mpmath="agm"
 )

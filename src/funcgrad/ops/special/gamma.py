@@ -61,10 +61,7 @@ loggamma: Op = special_function(
 )
 gammasgn: Op = special_function("gammasgn", None, mpmath=lambda mp, x: mp.sign(mp.gamma(x)))
 rgamma: Op = special_function(
-    "rgamma",
-    lambda z, x: _rgamma_slope(z, x),
-    mpmath="rgamma",
-    sympy=lambda sp, x: 1 / sp.gamma(x),
+    "rgamma", lambda z, x: _rgamma_slope(z, x), mpmath="rgamma", sympy=lambda sp, x: 1 / sp.gamma(x)
 )
 
 

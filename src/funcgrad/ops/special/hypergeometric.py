@@ -48,10 +48,7 @@ wright_bessel: Op = special_function(
     "wright_bessel", "a", "b", lambda z, a, b, x: wright_bessel(a, a + b, x)
 )
 log_wright_bessel: Op = special_function(
-    "log_wright_bessel",
-    "a",
-    "b",
-    lambda z, a, b, x: _log_wright_bessel_slope(z, a, b, x),
+    "log_wright_bessel", "a", "b", lambda z, a, b, x: _log_wright_bessel_slope(z, a, b, x)
 )
 
 
@@ -68,9 +65,7 @@ def _log_wright_bessel_slope(z: Array, a: Array, b: Array, x: Array) -> Any:
 
 
 wrightomega: Op = special_function(
-    "wrightomega",
-    lambda z, x: z / (1.0 + z),
-    mpmath=lambda mp, x: mp.lambertw(mp.exp(x)),
+    "wrightomega", lambda z, x: z / (1.0 + z), mpmath=lambda mp, x: mp.lambertw(mp.exp(x))
 )
 
 # -- parabolic cylinder functions ----------------------------------------------------------------
@@ -115,11 +110,7 @@ hurwitz_zeta: Op = special_function(
     torch="zeta",
 )
 riemann_zeta: Op = special_function(
-    "riemann_zeta",
-    by_mpmath("riemann_zeta", 0),
-    ufunc="_riemann_zeta",
-    mpmath="zeta",
-    sympy="zeta",
+    "riemann_zeta", by_mpmath("riemann_zeta", 0), ufunc="_riemann_zeta", mpmath="zeta", sympy="zeta"
 )
 zetac: Op = special_function("zetac", by_mpmath("zetac", 0), mpmath=lambda mp, x: mp.zeta(x) - 1)
 

@@ -64,10 +64,7 @@ def _mp_spence(mp: FunctionLibrary, x: Array) -> Any:
 
 _LOG1P_SERIES = [(-1.0) ** (k + 1) / (k + 1) for k in range(60)]
 spence: Op = special_function(
-    "spence",
-    lambda z, x: _spence_slope(x),
-    mpmath=_mp_spence,
-    jax="spence",
+    "spence", lambda z, x: _spence_slope(x), mpmath=_mp_spence, jax="spence"
 )
 
 

@@ -58,12 +58,7 @@ def _angular_in_x(z: Array, *args: Array, odd: bool, order: int, slope: int) -> 
 
 
 mathieu_angular: Op = derivative_family(
-    "mathieu_angular",
-    mathieu_numerics.angular,
-    None,
-    _angular_in_q,
-    _angular_in_x,
-    mpmath=None,
+    "mathieu_angular", mathieu_numerics.angular, None, _angular_in_q, _angular_in_x, mpmath=None
 )
 """The derivative of orders in q and, by the angle in radians, of a function of an angle in degrees."""
 

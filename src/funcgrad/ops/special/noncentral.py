@@ -269,13 +269,7 @@ def _t_in(place: int) -> Any:
 
 
 noncentral_t: Op = derivative_family(
-    "noncentral_t",
-    noncentral_t_numerics.integral,
-    _t_in(0),
-    _t_in(1),
-    _t_in(2),
-    None,
-    mpmath=_mp_t,
+    "noncentral_t", noncentral_t_numerics.integral, _t_in(0), _t_in(1), _t_in(2), None, mpmath=_mp_t
 )
 """An integral over the normal distribution function of t*s - nc, which is the noncentral t distribution
 function, or a derivative of it; times exp(shift)."""

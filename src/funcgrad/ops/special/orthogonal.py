@@ -75,16 +75,10 @@ eval_gegenbauer: Op = of_last_argument(
     mpmath=_mp_gegenbauer,
 )
 eval_chebyu: Op = of_last_argument(
-    "eval_chebyu",
-    lambda z, n, x: _of_second_kind(n, 2.0, x),
-    mpmath="chebyu",
-    sympy="chebyshevu",
+    "eval_chebyu", lambda z, n, x: _of_second_kind(n, 2.0, x), mpmath="chebyu", sympy="chebyshevu"
 )
 eval_chebyt: Op = of_last_argument(
-    "eval_chebyt",
-    lambda z, n, x: _of_first_kind(n, 1.0, x),
-    mpmath="chebyt",
-    sympy="chebyshevt",
+    "eval_chebyt", lambda z, n, x: _of_first_kind(n, 1.0, x), mpmath="chebyt", sympy="chebyshevt"
 )
 eval_chebyc: Op = of_last_argument(
     "eval_chebyc",
@@ -107,10 +101,7 @@ eval_sh_chebyu: Op = of_last_argument(
     mpmath=lambda mp, n, x: mp.chebyu(n, 2 * x - 1),
 )
 eval_legendre: Op = of_last_argument(
-    "eval_legendre",
-    lambda z, n, x: _of_legendre(n, 1.0, x),
-    mpmath="legendre",
-    sympy="legendre",
+    "eval_legendre", lambda z, n, x: _of_legendre(n, 1.0, x), mpmath="legendre", sympy="legendre"
 )
 eval_sh_legendre: Op = of_last_argument(
     "eval_sh_legendre",
