@@ -121,6 +121,17 @@ def test_powers_of_single_precision_are_products_in_double_precision():
     assert "pow(double" not in text
 
 
+@pytest.mark.parametrize("dtype", [float, np.float32])
+def test_powers_of_two_by_an_array(dtype):
+    x = np.array([*range(-1100, 1100), 0.5, -0.3, math.inf, -math.inf, math.nan], dtype)
+    with np.errstate(all="ignore"):
+        found = fg.jit(lambda x: dtype(2) ** x, native=True)(x)
+        want = np.exp2(x.astype(float)).astype(dtype)  # (np.exp2 of float32 is inexact at 127.)
+    np.testing.assert_array_equal(found[:-5], want[:-5])
+    np.testing.assert_array_max_ulp(found[-5:-3], want[-5:-3], 4)
+    np.testing.assert_array_equal(found[-3:], want[-3:])
+
+
 def test_exponents_that_are_no_literals_are_left_to_pow():
     x, y = (symbol(name, ArrayType((8,), np.dtype(float))) for name in "xy")
     text, _ = program_text(flat_of(body_of([x, y], [x**y])))

@@ -130,22 +130,13 @@ def literal_of(array: np.ndarray[Any, Any]) -> Number:
     return integer(value) if array.dtype.kind == "i" else real(value, REGISTER[array.dtype.name])
 
 
-def _in_vectors(kind: str, times: int) -> dict[str, str]:
-    """The metadata of a loop on numbers of a type with this interleave count.
-
-    LLVM would take as many entries of `float` at once as those of `double` fill a register, if their sums
-    are of that type.
-    """
-    single = kind == "float"
-    own, count, width = [f"!{100 * single + 10 * times + k}" for k in range(3)]
-    both = f"{count}, {width}" if single else count
-    found = {
-        own: f"{own} = distinct !{{{own}, {both}}}",
+def _interleaved(times: int) -> dict[str, str]:
+    """The metadata of a loop with this interleave count."""
+    own, count = f"!{10 * times}", f"!{10 * times + 1}"
+    return {
+        own: f"{own} = distinct !{{{own}, {count}}}",
         count: f'{count} = !{{!"llvm.loop.interleave.count", i32 {times}}}',
     }
-    if single:
-        found[width] = f'{width} = !{{!"llvm.loop.vectorize.width", i32 {LANES[kind]}}}'
-    return found
 
 
 class ArenaBuffer(NamedTuple):
@@ -431,7 +422,7 @@ class LLVMWriter:
         length, lanes = count.literal, LANES[self.chained]
         for times in _INTERLEAVED:
             if length >= times * lanes and 16 * (length % (times * lanes)) <= length:
-                return _in_vectors(self.chained, times)
+                return _interleaved(times)
         return {}
 
     @contextmanager

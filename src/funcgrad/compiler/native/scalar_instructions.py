@@ -26,6 +26,7 @@ from funcgrad.compiler.native.llvm_writer import (
     complex_literal,
     integer,
     real,
+    real_value,
     truth_literal,
 )
 from funcgrad.compiler.native.scipy_exports import special_symbol
@@ -304,8 +305,6 @@ class _Reader:
             raise UnsupportedError(name)
         if name in EXPONENTIALS:
             return EXPONENTIALS[name](self.w, args[0])
-        if self.w.over_entries and self.real == "float" and in_single_precision(name, len(args)):
-            return self._by_c(name, args)
         wide = [x if x.type == "double" else self.w.cast("fpext", x, "double") for x in args]
         rounded = self.real != "double"
         power = literal_power(self.w, *wide, rounded=rounded) if name == "pow" else None
@@ -313,6 +312,10 @@ class _Reader:
             found = power
         elif name in SERIES:
             found = SERIES[name](self.w, wide[0])
+        elif name == "pow" and real_value(wide[0]) == 2.0:
+            return self._call("exp2", args[1:])
+        elif self.w.over_entries and rounded and in_single_precision(name, len(args)):
+            return self._by_c(name, args)
         else:
             found = self._by_c(name, wide)
         return found if self.real == "double" else self.w.cast("fptrunc", found, "float")

@@ -21,9 +21,9 @@ PREFIX = "_ZGV"
 # By C's names, those that are not used: they are inexact at cubes and at powers of 10.
 _INEXACT = ("cbrt", "log10")
 
-# Those that are computed in double precision for numbers of single precision, too: SciPy does so, and powers
-# by literals are products.
-_DOUBLE = ("erf", "erfc", "exp2", "hypot", "pow")
+# Those that are computed in double precision for numbers of single precision, too: as in SciPy, and so that
+# whole powers of 2 are exact.
+_DOUBLE = ("erf", "erfc", "exp2", "hypot")
 
 # The letter of an instruction set in the names of its functions, its name, and the numbers of 8 bytes in a
 # register.
