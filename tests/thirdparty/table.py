@@ -2,6 +2,7 @@
 
 from tests.thirdparty import (
     rows_color,
+    rows_decisions,
     rows_engineering,
     rows_geometry,
     rows_markets,
@@ -23,4 +24,5 @@ CASES: list[Case] = [
     *rows_markets.ROWS,
     *rows_engineering.ROWS,
     *rows_simulation.ROWS,
+    *rows_decisions.ROWS,
 ]
