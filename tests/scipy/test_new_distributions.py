@@ -43,7 +43,7 @@ CASES = {
         [
             GAMMA(a=t).entropy(),
             np.real(stats.make_distribution(stats.lognorm)(s=t).logentropy()),
-            (stats.make_distribution(stats.norm)() * t).entropy(),
+            (t * stats.make_distribution(stats.norm)()).entropy(),
         ]
     ),
     "of binom": lambda t: stats.make_distribution(stats.binom)(n=5, p=t / 3).pmf(COUNTS),

@@ -42,7 +42,7 @@ def _own_reflected(kind: type, name: str) -> bool:
     own = getattr(kind, REFLECTED.get(name) or _OTHER_OPERATORS.get(name, ""), None)
     if type(own) is not FunctionType:
         return False
-    return not USERS[own.__code__.co_filename] or "__funcgrad_original__" in vars(kind)
+    return not USERS[own.__code__.co_filename] or hasattr(kind, "__funcgrad_original__")
 
 
 def goes_first(value: Any, name: str) -> bool:
