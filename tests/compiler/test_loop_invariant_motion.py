@@ -257,3 +257,19 @@ def test_a_condition_that_no_state_changes(holds, size):
             np.testing.assert_array_equal(slope(x), 2 * x)
     np.testing.assert_array_equal(fg.vmap(fg.grad(f))(np.stack([x, x])), 2 * np.stack([x, x]))
     np.testing.assert_array_equal(fg.hessian(f)(x), 2 * np.eye(size))
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("places", [[0, 0, 1], [[2], [0]]])
+def test_entries_added_at_arrays_of_indices(places, dtype):
+    at = np.array(places)
+
+    def total(x):
+        def step(sums, v):
+            return sums.at[at].add(v * np.ones(at.shape, dtype)), None
+
+        return np.real(fg.scan(step, np.zeros(3, dtype), x)[0])
+
+    x = RNG.normal(size=6)
+    both(total, x)
+    np.testing.assert_allclose(fg.jit(total)(x), np.bincount(at.ravel(), minlength=3) * x.sum())

@@ -339,7 +339,8 @@ class _Loop:
         while node.key != x.key:
             if uses[node.key] != 1:
                 return None
-            if node.op is index_add_op and not any([a.key in on_x for a in node.args[1:]]):
+            is_added = node.op is index_add_op and is_scattered(node)
+            if is_added and not any([a.key in on_x for a in node.args[1:]]):
                 terms.append(node)
                 node = node.args[0]
                 continue
