@@ -151,6 +151,20 @@ def test_weights_whose_variable_or_limits_are_traced_are_refused():
         fg.grad(lambda a: integrate.quad(np.exp, 0.0, a, full_output=1)[0])(1.0)
 
 
+def test_events_of_an_equation_without_parameters():
+    def f(m, level):
+        def falls_to(t, y):
+            return y[0] - level
+
+        falls_to.terminal = True
+        options = {"events": falls_to, "rtol": 1e-9, "atol": 1e-9}
+        return m.solve_ivp(lambda t, y: -y, (0.0, 3.0), [1.0], **options).t[-1]
+
+    value, slope = fg.value_and_grad(lambda a: f(integrate, a))(0.3)
+    assert value == pytest.approx(f(scipy.integrate, 0.3), rel=1e-6)
+    assert slope == pytest.approx(-1 / 0.3, rel=1e-6)
+
+
 def test_differential_equations():
     times = np.array([0.0, 0.5, 2.0])
 

@@ -405,10 +405,11 @@ def solve_ivp(
     """
     given = () if args is None else tuple(args)
 
-    def swapped(y: Array, t: Array, *args: object) -> Any:
-        return fun(t, y, *args)
+    def is_plain(f: Callable[..., Any]) -> bool:
+        return without_tracing(lambda y, t, *args: f(t, y, *args), y0, (0.0, *given))
 
-    if not holds_expr([*t_span, t_eval]) and without_tracing(swapped, y0, (0.0, *given)):
+    watched = (events,) if callable(events) else events or ()
+    if not holds_expr([*t_span, t_eval]) and all(map(is_plain, [fun, *watched])):
         own = settings_by_value(options)
         return _scipy.solve_ivp(
             fun, t_span, y0, method, t_eval, dense_output, events, vectorized, args, **own
