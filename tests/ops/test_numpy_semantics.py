@@ -696,6 +696,11 @@ def test_at_a_kink_the_derivative_is_zero():
     assert fg.grad(np.std)(np.ones(3)).tolist() == [0.0, 0.0, 0.0]
 
 
+def test_broadcast_to_takes_the_option_of_subclasses():
+    f = lambda x: np.sum(np.broadcast_to(x, (3,), subok=True))  # noqa: E731
+    assert fg.grad(f)(2.0) == fg.jit(fg.grad(f))(2.0) == 3.0
+
+
 def test_what_is_not_selected_never_reaches_the_gradient():
     assert fg.grad(lambda x: np.where(x > 0, np.sqrt(x), 0))(0.0) == 0.0
     assert fg.grad(fg.grad(lambda x: np.where(x > 0, x**1.5, x)))(0.0) == 0.0

@@ -369,8 +369,8 @@ def _as_number(value: Any, is_numpys: bool) -> Any:
     return node
 
 
-def broadcast_to(x: object, shape: int | tuple[int, ...]) -> Any:
-    """As `numpy.broadcast_to`, but the result is a value of its own."""
+def broadcast_to(x: object, shape: int | tuple[int, ...], subok: bool = False) -> Any:
+    """As `numpy.broadcast_to`, but the result is a value of its own; ``subok`` has no effect."""
     x = lift_fully(x)
     lengths = counts_of("broadcast_to", shape)
     try:
