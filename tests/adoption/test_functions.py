@@ -138,6 +138,7 @@ FUNCTIONS = [
     lambda x: (x * NormalDist(1.0, x)).stdev + (np.float64(x) - NormalDist(x, 1.0) * 3.0).mean,
     lambda x: NormalDist(x, 1.0).overlap(NormalDist(0.0, 1.5)) + statistics.median([3.0, 1.0, x]),
     lambda x: np.emath.sqrt([x, 2.0 * x]).sum() + np.emath.log((x, -x))[1].real,
+    lambda x: sum(place[0] * entry for place, entry in np.ndenumerate(np.array([1.0, x, x * x]))),
 ]
 
 

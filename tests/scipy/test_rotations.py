@@ -100,3 +100,24 @@ def test_a_power_turns_by_a_multiple_of_the_angle(n):
     t = np.array([0.1, 0.2, 0.3])
     slopes = fg.jacobian(lambda t: (Rotation.from_rotvec(t) ** n).as_rotvec())(t)
     np.testing.assert_allclose(slopes, n * np.eye(3), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("f", "message"),
+    [
+        (lambda x: Rotation.from_quat(x).magnitude(), "expected quaternions"),
+        (
+            lambda x: Rotation.from_euler("xy", x).magnitude(),
+            "expected 2 angles along the last axis",
+        ),
+        (lambda x: Rotation.from_rotvec(x).as_euler("xy"), "as_euler: expected three axes"),
+        (
+            lambda x: Rotation.from_davenport(np.eye(3)[:2], "e", x).magnitude(),
+            "from_davenport: expected as many angles as axes",
+        ),
+        (lambda x: Slerp([0.0, 1.0], Rotation.from_rotvec(x)), "Slerp: expected as many rotations"),
+    ],
+)
+def test_errors_of_shapes(f, message):
+    with pytest.raises(ValueError, match=message):
+        fg.trace(f, np.array([0.1, 0.2, 0.3]))

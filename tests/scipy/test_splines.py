@@ -421,6 +421,26 @@ def test_rational_fits(case):
             lambda x: scipy.interpolate.PPoly(x[:6].reshape(2, 3), BREAKS).free,
             "expected plain data",
         ),
+        (
+            lambda x: scipy.interpolate.Akima1DInterpolator(X, x[:7], method="other")(0.5),
+            "Akima1DInterpolator: expected 'akima' or 'makima', but got 'other'",
+        ),
+        (
+            lambda x: scipy.interpolate.CubicSpline(X, x[:7], bc_type=((3, 0.0), "natural"))(0.5),
+            "CubicSpline: expected a derivative of order 1 or 2, but got 3",
+        ),
+        (
+            lambda x: scipy.interpolate.CubicHermiteSpline(X, x[:7], X[:3])(0.5),
+            "The shapes of `y` and `dydx` must be identical",
+        ),
+        (
+            lambda x: scipy.interpolate.RBFInterpolator(SITES[:7], x[:7])(AT[0])[0],
+            "RBFInterpolator: expected points of shape",
+        ),
+        (
+            lambda x: scipy.interpolate.NdBSpline((T, T), np.outer(x[:6], x[:6]), 3)([1.0] * 3),
+            "NdBSpline: expected points and orders of 2 coordinates",
+        ),
     ],
 )
 def test_what_is_refused(f, message):
