@@ -31,6 +31,7 @@ from funcgrad.compiler.native.llvm_writer import (
 )
 from funcgrad.compiler.native.scipy_exports import special_symbol
 from funcgrad.compiler.native.vector_functions import (
+    BY_BASE,
     declarations,
     in_single_precision,
     symbol_of,
@@ -312,8 +313,8 @@ class _Reader:
             found = power
         elif name in SERIES:
             found = SERIES[name](self.w, wide[0])
-        elif name == "pow" and real_value(wide[0]) == 2.0:
-            return self._call("exp2", args[1:])
+        elif name == "pow" and real_value(wide[0]) in BY_BASE:
+            return self._call(BY_BASE[real_value(wide[0])], args[1:])
         elif self.w.over_entries and rounded and in_single_precision(name, len(args)):
             return self._by_c(name, args)
         else:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import ctypes
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 PREFIX = "_ZGV"
@@ -24,6 +25,8 @@ _INEXACT = ("cbrt", "log10")
 # Those that are computed in double precision for numbers of single precision, too: as in SciPy, and so that
 # whole powers of 2 are exact.
 _DOUBLE = ("erf", "erfc", "exp2", "hypot")
+BY_BASE: Mapping[float | None, str] = MappingProxyType({2.0: "exp2"})
+"""C's function of the exponent alone, by the base of a power."""
 
 # The letter of an instruction set in the names of its functions, its name, and the numbers of 8 bytes in a
 # register.
