@@ -98,8 +98,9 @@ class AdoptedType(type):
         return tuple(_listed(order)) if _is_made(cls) else order
 
     def mro(cls) -> list[type]:
-        """The same, and the order that Python asks for while the class is made."""
-        return list(cls.__mro__) if _ORDER.__get__(cls) and _is_made(cls) else type.mro(cls)
+        """For adopted code the same; for Python, which asks when bases change, the order of the class."""
+        is_asked = MARK in sys._getframe(1).f_globals
+        return list(cls.__mro__) if is_asked and _is_made(cls) else type.mro(cls)
 
     @property
     def __bases__(cls) -> tuple[type, ...]:
