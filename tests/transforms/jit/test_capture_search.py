@@ -4,6 +4,7 @@ import itertools
 import types
 from collections import UserDict, UserList, deque
 
+import numpy as np
 import pytest
 
 from funcgrad.transforms.jit import capture_search
@@ -11,6 +12,7 @@ from funcgrad.transforms.jit.capture_sources import (
     ABSENT,
     Contents,
     InstanceMember,
+    NamespaceItem,
     has_namespace,
     is_slot,
     key_of,
@@ -172,3 +174,11 @@ def test_an_attribute_that_is_absent_is_looked_up_in_the_last_round_only(monkeyp
     absent = sum([key[0] is InstanceMember for key in found])
     assert absent > 500
     assert len(made) < 2 * absent
+
+
+@pytest.mark.parametrize("f", [np.linalg.norm, np.var, np.diff])
+def test_globals_of_numpys_functions_are_not_watched(f):
+    """Each would cost every call of ``jit(grad(np.linalg.norm))``."""
+    assert not [
+        place for place in capture_search.places_of(f)[0] if isinstance(place, NamespaceItem)
+    ]

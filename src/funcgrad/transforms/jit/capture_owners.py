@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from funcgrad.source import is_installed
 from funcgrad.transformed import function_of
 
 
@@ -15,6 +16,13 @@ def is_ours(f: Callable[..., Any]) -> bool:
     home = getattr(f, "__globals__", {}).get("__name__", "")
     made = getattr(getattr(f, "__code__", None), "co_filename", "")
     return (isinstance(home, str) and home.startswith("funcgrad.")) or made == "<funcgrad jit>"
+
+
+def is_numpys(f: FunctionType) -> bool:
+    """Whether a function is NumPy's or SciPy's own, which read no globals that are bound anew."""
+    home = f.__globals__.get("__name__")
+    top = home.partition(".")[0] if isinstance(home, str) else ""
+    return top in ("numpy", "scipy") and is_installed(f)
 
 
 def is_generated(method: FunctionType) -> bool:

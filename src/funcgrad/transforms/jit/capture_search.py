@@ -67,6 +67,7 @@ from funcgrad.transforms.jit.capture_functions import (
 from funcgrad.transforms.jit.capture_owners import (
     callable_name,
     is_generated,
+    is_numpys,
     is_ours,
     name_of_value,
 )
@@ -221,7 +222,7 @@ class _Search:
         if isinstance(item, FunctionType):
             self.route = OWN_ROUTE
             self._reach(item.__dict__.get("registry"), label)  # of functools.singledispatch
-            theirs = is_ours(item) or (not own and is_installed(item))
+            theirs = is_ours(item) or is_numpys(item) or (not own and is_installed(item))
             if not theirs and self.functions < MOST_FUNCTIONS:
                 self.functions += 1
                 self.met |= names_of_code(item.__code__)
