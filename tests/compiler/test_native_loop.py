@@ -175,6 +175,8 @@ def test_the_samples_of_a_structural_operation(name):
             continue
         if name == "cofactors" and np.any(np.linalg.cond(given[0]) > 1e4):  # NumPy's
             continue
+        if name == "order_statistics" and given[0].shape[-1] > 100:  # NumPy sorts long rows
+            continue
         variables = [
             symbol(f"i{len(inputs) + k}", ArrayType(x.shape, x.dtype)) for k, x in enumerate(given)
         ]

@@ -10,7 +10,7 @@ from funcgrad.ops import factored_solves
 
 linalg = pytest.importorskip("scipy.linalg")
 
-N = 40
+N = 41  # a size of no other test: a program that is machine code in this process has other last bits
 RNG = np.random.default_rng(0)
 A = RNG.standard_normal((N, N)) + N * np.eye(N)
 
