@@ -32,6 +32,7 @@ from funcgrad.expr.names import check_name, split_names
 from funcgrad.expr.node import (
     ExprBase,
     TraceContext,
+    context_of_both,
     derived_names,
     is_simple,
     mark_derived,
@@ -302,10 +303,9 @@ def make(
     """The expression of an operation on expressions; its type is the caller's to infer."""
     traced: TraceContext | None = None
     for arg in args:
-        if arg.traced:
-            traced = arg.traced
-            if traced.records:
-                break
+        found = arg.traced
+        if found and found is not traced:
+            traced = found if traced is None else context_of_both(traced, found)
     # Skip three frames: this one, the operation's ``__call__`` and the operator.
     return _closed(op, args, params, type, traced, label, caller(3, BUT_DERIVED))
 
@@ -532,10 +532,9 @@ def rebuild(expr: Expr, args: tuple[Expr, ...]) -> Expr:
         return expr
     traced: TraceContext | None = None
     for arg in args:
-        if arg.traced:
-            traced = arg.traced
-            if traced.records:
-                break
+        found = arg.traced
+        if found and found is not traced:
+            traced = found if traced is None else context_of_both(traced, found)
     return _closed(expr.op, args, expr.params, expr.type, traced, expr.label, expr.source)
 
 

@@ -23,7 +23,8 @@ class TraceContext(Protocol):
     """The copied arrays (`funcgrad.ops.base.array_capture`), by id, each with its constant."""
     records: bool
     """Whether questions are recorded. If operands have two contexts, the result has one that records."""
-
+    number: int
+    """The contexts are numbered in order of creation."""
     differentiates: bool
     """Whether derivatives are taken in its leaves, so that a number read off them would lose one."""
     answers: bool
@@ -43,6 +44,16 @@ class TraceContext(Protocol):
 
     def derived(self, program: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Called with expressions derived in an inner trace: a program's outputs on these inputs."""
+
+
+def context_of_both(x: TraceContext, y: TraceContext) -> TraceContext:
+    """The context of what is made of operands with two: one that records questions, if one does.
+
+    Of two that do, it is that of the inner trace, which runs: it hands questions on to the outer one.
+    """
+    if not (x.records and y.records):
+        return x if x.records else y
+    return max(x, y, key=lambda context: (context.open, context.number))
 
 
 class ExprBase(Term):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from inspect import signature
 from typing import Any, TypeAlias
 
@@ -26,6 +26,7 @@ from funcgrad.expr import (
     symbol,
 )
 from funcgrad.expr.concrete import has_known_value, tell_node
+from funcgrad.expr.node import context_of_both
 from funcgrad.fold import folded
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, Key
@@ -138,7 +139,7 @@ class _Inlined:
         self._outputs: list[Expr] | None = None
         contexts = [value.traced for value in inputs if isinstance(value, Expr) and value.traced]
         # As that of an operation on all inputs.
-        self.traced = next((context for context in contexts if context.records), contexts[-1])
+        self.traced = reduce(context_of_both, contexts)
 
     @property
     def outputs(self) -> list[Expr]:

@@ -455,3 +455,41 @@ def test_guards_on_entries_of_arrays_are_written_out(f, shapes):
     if f is not by_number:  # where Python raises, NumPy computes
         with np.errstate(all="ignore"):
             np.testing.assert_array_equal(compiled(np.zeros(shapes[0])), f(np.zeros(shapes[0])))
+
+
+def over_both(x):
+    return fg.jit(lambda y: y * x if y > x else x * x)(1.0)
+
+
+def over_entries(x):
+    return fg.jit(lambda y: np.sum(y) * x if y[0] > x else x * x)(np.ones(2))
+
+
+def over_integers(x):
+    return fg.jit(lambda y: y * x * int(np.floor(y + x)))(1.0)
+
+
+def in_a_derivative(x):
+    return fg.jit(fg.grad(lambda y: y * x if y > x else x * x * y))(1.0)
+
+
+def in_two(x):
+    return fg.jit(lambda y: fg.jit(lambda z: x * z if y + z > x + 1 else x * x)(y))(1.0)
+
+
+def of_own_results(x):
+    below = fg.jit(lambda y: 2 * y if x < y else 3 * y)
+    return below(1.0) + below(0.1) + 0 * x
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "f", [over_both, over_entries, over_integers, in_a_derivative, in_two, of_own_results]
+)
+def test_questions_of_a_jitted_function_about_an_enclosing_trace_are_its_guards(f):
+    points = 0.3, 1.9, 0.5, 2.6
+    jitted, slope = fg.jit(f), fg.jit(fg.grad(f))
+    wanted = [f(x) for x in points]
+    assert [jitted(x) for x in points] == pytest.approx(wanted, rel=1e-14)
+    slopes = [(f(x + 1e-6) - f(x - 1e-6)) / 2e-6 for x in points]
+    assert [slope(x) for x in points] == pytest.approx(slopes, rel=1e-6)

@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from funcgrad.compiler.flat_program import source_text
-from funcgrad.expr import Expr, mark_simple, subexpressions
+from funcgrad.expr import Expr, mark_simple, rebuild, subexpressions
+from funcgrad.expr.concrete import concrete
+from funcgrad.fold import folded
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.ops.base.op import leaf as leaf_op
 from funcgrad.source import tell_line, type_error
 from funcgrad.trace.derive import concretize
 from funcgrad.trace.known_code import AS_IT_IS, HELD, LEAST_LEVEL, WRITABLE
@@ -338,6 +341,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         derived = recorder.single_program(roots, leaves)
         program = skeleton([] if derived else [*asked, *roots], leaves, within=True)
         if program.symbolic:
+            _ask_enclosing_trace(questions, recorder.number)
             return concretize(output, leaves), None
         types = [row[2] for row in program.rows if row[0] is INPUT]
         own = found.named(types, program.inputs, arrays_of(seen), origins)
@@ -397,6 +401,23 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         """The source of the program of the last trace."""
         step = None if self.last is None else self.last.step
         return "" if step is None else source_text(step.program.compiled)
+
+
+def _ask_enclosing_trace(questions: Sequence[Question], number: int) -> None:
+    """Ask questions again, with values in the place of the leaves of traces from this number on."""
+
+    def operands(expr: Expr) -> tuple[Expr, ...]:
+        return expr.args if expr.birth >= number else ()
+
+    def step(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
+        scope = expr.params[0][1] if expr.op is leaf_op else None
+        if scope is not None and scope.number >= number:
+            return parts[0]
+        return rebuild(expr, parts) if parts else expr
+
+    roots = folded([question.asked for question in questions], step, operands=operands)
+    for question, root in zip(questions, roots, strict=True):
+        concrete(root, "jit", question.reading)
 
 
 class _PathRecorder(GuardedTraces):
