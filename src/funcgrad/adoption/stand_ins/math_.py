@@ -119,8 +119,10 @@ def dist(p: Iterable[Any], q: Iterable[Any], /) -> Any:
 
 def sumprod(p: Iterable[Any], q: Iterable[Any], /) -> Any:
     """As `math.sumprod` of Python 3.12."""
-    pairs = list(zip(p, q, strict=True))
-    return fsum([a * b for a, b in pairs])
+    p, q = list(p), list(q)
+    if not any_traced(*p, *q):
+        return vars(math)["sumprod"](p, q)
+    return fsum([a * b for a, b in zip(p, q, strict=True)])
 
 
 def _float(x: Array) -> Any:
