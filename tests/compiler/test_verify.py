@@ -765,3 +765,9 @@ def test_broken_passes_are_refused(name, monkeypatch):
     monkeypatch.setattr(*BROKEN[name])
     with refused("expected"):
         check()
+
+
+def test_a_number_may_be_two_results():
+    x = fg.var("x", (), np.float32)
+    plan = select_instructions(flatten_program([x, x, x * 2], [x]))
+    check_memory(plan, plan, arrays.numpy_source(plan))

@@ -28,7 +28,7 @@ UNWRITTEN = -1
 
 
 class Buffer:
-    """Memory: of an input, a constant, the pool, scratch, or this run's own."""
+    """Memory: of an input, a constant, the pool, scratch, or this run's own; or a number, which has none."""
 
     __slots__ = ("kind", "term", "type", "version", "writes")
 
@@ -314,7 +314,7 @@ class Machine:
                     body=[ast.Assign(targets=[ast.Name(id=number)], value=ast.Subscript())]
                 ):
                     term = env[number].term  # an input as a number, which nothing writes to
-                    env[number] = of(Buffer("own", self.terms.types.get(term), term))
+                    env[number] = of(Buffer("number", self.terms.types.get(term), term))
                 case ast.If():  # an input that is no array is made one
                     pass
                 case ast.Delete(targets=targets):
@@ -370,10 +370,11 @@ class Machine:
         for node in value.elts:
             ref = self.value(node, env)
             terms.append(ref.term)
-            alone = len(ref.places) == 1 and ref.places[0][0].kind == "own"
+            alone = len(ref.places) == 1 and ref.places[0][0].kind in ("own", "number")
             self.fail(alone, "a result in memory of its own", ast.unparse(node))
             buffer = ref.places[0][0]
-            self.fail(id(buffer) not in taken, "results that share no memory", ast.unparse(node))
+            is_new = buffer.kind == "number" or id(buffer) not in taken
+            self.fail(is_new, "results that share no memory", ast.unparse(node))
             taken.add(id(buffer))
             self.results_alive.append(buffer)
         return terms
