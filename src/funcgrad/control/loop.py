@@ -145,16 +145,9 @@ def _forward(
 ) -> Parts:
     """A loop that carries tangents beside the state."""
     n = spec.num_carry
-    active = set(flows)
-    while True:  # until the carried tangents are a fixed point of one iteration
-        order = [i for group in _split(active, spec) for i in group]
-        tangents, moved = jvp_of_body(body, order)
-        new = {i for i in range(n) if moved[i] is not None} - active
-        if not new:
-            break
-        active |= new
-    states, sequences, fixed = _split(active, spec)
-    named = dict(zip(order, tangents, strict=True))
+    named, moved = _carried_tangents(body, spec, flows)
+    order = list(named)
+    states, sequences, fixed = _split(order, spec)
     own = _split(range(len(operands)), spec)
     ys = [k for k in range(n, len(body.outputs)) if moved[k] is not None]
     outputs = [
@@ -186,21 +179,49 @@ def _forward(
     )
 
 
+def _carried_tangents(
+    body: Body, spec: LoopSpec, given: Iterable[int]
+) -> tuple[dict[int, Expr], list[Any]]:
+    """Tangents of the operands that have some, by position, and those of the body's outputs, or None.
+
+    A state has a tangent if an iteration gives it one: the states are a fixed point of one iteration.
+    """
+    active = set(given)
+    while True:
+        order = [i for group in _split(active, spec) for i in group]
+        tangents, moved = jvp_of_body(body, order)
+        new = {i for i in range(spec.num_carry) if moved[i] is not None} - active
+        if not new:
+            return dict(zip(order, tangents, strict=True)), moved
+        active |= new
+
+
+def _carried_cotangents(
+    body: Body, spec: LoopSpec, given: Iterable[int]
+) -> tuple[dict[int, Expr], dict[int, Expr]]:
+    """Cotangents of the states that have some and of the given outputs, and those of the operands.
+
+    A state has a cotangent if an iteration gives it one: the states are a fixed point of one iteration.
+    """
+    n = spec.num_carry
+    given_ys = sorted([k for k in given if k >= n])
+    carried = {i for i in given if i < n and differentiable(body.inputs[i].dtype)}
+    while True:
+        order = [*sorted(carried), *given_ys]
+        seeds, back = vjp_of_body(body, order, range(len(body.inputs)))
+        new = {i for i in back if i < n} - carried
+        if not new:
+            return dict(zip(order, seeds, strict=True)), back
+        carried |= new
+
+
 def _backward(
     operands: Sequence[Expr], body: Body, cond: Body | None, spec: LoopSpec, g: Parts
 ) -> Mapping[int, Any]:
     """A loop in the opposite direction, over the recorded states of this one, that carries cotangents."""
     n = spec.num_carry
-    carried = {i for i in g.of if i < n and differentiable(body.inputs[i].dtype)}
-    given_ys = sorted(k for k in g.of if k >= n)
-    while True:  # until the carried cotangents are a fixed point of one iteration
-        seeds, back = vjp_of_body(body, [*sorted(carried), *given_ys], range(len(operands)))
-        new = {i for i in back if i < n} - carried
-        if not new:
-            break
-        carried |= new
-    order = sorted(carried)
-    seed_of = dict(zip([*order, *given_ys], seeds, strict=True))
+    seed_of, back = _carried_cotangents(body, spec, g.of)
+    order, given_ys = [i for i in seed_of if i < n], [k for k in seed_of if k >= n]
     _, sequences, fixed = _split(back, spec)
     sums = {i: symbol(f"s{i}", body.inputs[i].type) for i in fixed}
     # In a batch some examples stop before others: iterations past an example's end are masked.
@@ -217,7 +238,7 @@ def _backward(
         *[masked(_plus(sums[i], back[i]), sums[i]) for i in fixed],
         *[masked(back[i], zeros_of_type(body.inputs[i].type)) for i in sequences],
     ]
-    reads = _reads_of_states(body.inputs[:n], outputs, seeds)
+    reads = _reads_of_states(body.inputs[:n], outputs, list(seed_of.values()))
     names = [symbol(f"r{k}", read.type) for k, read in enumerate(reads)]
     outputs = substitute_all(outputs, dict(zip([read.key for read in reads], names, strict=True)))
     still = used(names, outputs)
@@ -302,20 +323,38 @@ def _history(
 
 
 # -- batches -------------------------------------------------------------------------------------
+class _Iteration(NamedTuple):
+    """One iteration for all examples of a batch: new inputs, and each output with whether it is batched."""
+
+    batched: list[bool]
+    """Which inputs are batched."""
+    inputs: list[Expr]
+    outputs: list[tuple[Expr, bool]]
+    condition: tuple[Expr, bool] | None
+
+
+def _batched_iteration(
+    size: int, flags: Sequence[bool], body: Body, cond: Body | None, spec: LoopSpec
+) -> _Iteration:
+    """One iteration in which a state is batched that an iteration gives an entry an example."""
+    n = spec.num_carry
+    own = list(flags)
+    while True:  # until the batched states are a fixed point of one iteration
+        inputs, outputs = on_examples(body, size, own)
+        condition = None if cond is None else on_examples(cond, size, own)[1][0]
+        each_stops = condition is not None and condition[1]
+        new = [own[i] or each_stops or outputs[i][1] for i in range(n)]
+        if new == own[:n]:
+            return _Iteration(own, inputs, outputs, condition)
+        own[:n] = new
+
+
 def _batch(
     size: int, flags: Sequence[bool], *operands: Expr, body: Body, cond: Body | None, spec: LoopSpec
 ) -> Any:
     n = spec.num_carry
-    own = list(flags)
-    batched_predicate = False  # whether each example has its own condition
-    while True:  # until the batched states are a fixed point of one iteration
-        inputs, outputs = on_examples(body, size, own)
-        tested = None if cond is None else on_examples(cond, size, own)[1][0]
-        batched_predicate = tested is not None and tested[1]
-        new = [own[i] or batched_predicate or outputs[i][1] for i in range(n)]
-        if new == own[:n]:
-            break
-        own[:n] = new
+    own, inputs, outputs, tested = _batched_iteration(size, flags, body, cond, spec)
+    batched_predicate = tested is not None and tested[1]  # whether each example has its own
     condition, running = None, None
     given: dict[Key, Expr] = {}
     if tested is not None:

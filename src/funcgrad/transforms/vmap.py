@@ -125,19 +125,11 @@ def vmap(
                 refuse_stored(f, named_leaves(f, args, kwargs), [places[k] for k in scope.stored])
             warn_of_draws("vmap", "the function", generators, _SHARED)
             _refuse_captured(output, scope.number)
-            tree = flatten(output)
-            to = _axes_of_results(out_axes, output, len(tree.leaves))
-            same = tuple([i for i, place in enumerate(to) if place is None])
-            roots = [lift_fully(item) for item in tree.leaves]
-            # Which examples have which of several results depends on the batch, if the results do not.
-            joined = any([root.op is example for root in roots])
-            start = leaves[0].params[0][1].number if joined else None
-            values = derive(Batch(size, same), roots, leaves, start=start)
+            return _results(output, leaves, size, out_axes)
         except _OF_PROGRAMS as error:
             if not hasattr(error, "__notes__") and not any(map(holds_expr, whole.leaves)):
                 tell_line(error, lambda: _one_by_one(f, whole, batches, size))
             raise
-        return tree.rebuild([_placed(v, place) for v, place in zip(values, to, strict=True)])
 
     def expr(*args: object, **kwargs: object) -> Any:
         return formulas_of(mapped, args, kwargs, numeric_arguments(f, args))
@@ -149,6 +141,19 @@ _OF_PROGRAMS = (ArithmeticError, LookupError, np.linalg.LinAlgError)
 """Errors that a program raises as it runs."""
 _MOST_TOLD = 1000
 """The examples that run one by one to find the line of an error."""
+
+
+def _results(output: Any, leaves: Sequence[Expr], size: int, out_axes: Any) -> Any:
+    """The results for all examples of a batch, of the result on leaves that stand for any one."""
+    tree = flatten(output)
+    axes = _axes_of_results(out_axes, output, len(tree.leaves))
+    same = tuple([i for i, axis in enumerate(axes) if axis is None])
+    roots = [lift_fully(item) for item in tree.leaves]
+    # Which examples have which of several results depends on the batch, if the results do not.
+    joined = any([root.op is example for root in roots])
+    start = leaves[0].params[0][1].number if joined else None
+    values = derive(Batch(size, same), roots, leaves, start=start)
+    return tree.rebuild([_placed(value, axis) for value, axis in zip(values, axes, strict=True)])
 
 
 def _one_by_one(

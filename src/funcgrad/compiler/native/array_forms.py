@@ -247,7 +247,6 @@ def _contracted(
     if dtype.kind == "b":
         raise UnsupportedError("a product of truth values")
     found = new_array(w, step.type.shape, dtype.name)
-    summed = [letter for letter in lengths if letter not in output]
     count = math.prod(lengths.values())
     stack = [c for c in output if all([c in term for term in terms])]
     each = count // math.prod([lengths[c] for c in stack])
@@ -255,24 +254,38 @@ def _contracted(
     first = dict.fromkeys(stack, integer(0))
     leads = list(output[: len(stack)]) == stack
     pair = _matrices_at(w, first, terms, output, operands) if leads else None
-    if pair is not None and (by_blas or has_tiles(*pair)):
-        with w.loops([lengths[c] for c in stack]) as index:
-            at = dict(zip(stack, index, strict=True))
-            a, b = _matrices_at(w, at, terms, output, operands) or pair
-            matrix = _part(w, found, output, at)
-            if by_blas:
-                multiply(w, matrix, a, b)
-            elif isinstance(b, Strided):
-                matrix = matrix._replace(shape=(a.shape[0], b.shape[1]), strides=(b.shape[1], 1))
-                multiply_by_tiles(w, matrix, a, b)
-        return found
+    if pair is None or not (by_blas or has_tiles(*pair)):
+        return _summed_in_loops(w, step, terms, output, operands, lengths, found)
+    with w.loops([lengths[c] for c in stack]) as index:
+        at = dict(zip(stack, index, strict=True))
+        a, b = _matrices_at(w, at, terms, output, operands) or pair
+        matrix = _part(w, found, output, at)
+        if by_blas:
+            multiply(w, matrix, a, b)
+        elif isinstance(b, Strided):
+            matrix = matrix._replace(shape=(a.shape[0], b.shape[1]), strides=(b.shape[1], 1))
+            multiply_by_tiles(w, matrix, a, b)
+    return found
+
+
+def _summed_in_loops(
+    w: LLVMWriter,
+    step: FlatStep,
+    terms: Sequence[str],
+    output: str,
+    operands: Sequence[Value],
+    lengths: Mapping[str, int],
+    found: Strided,
+) -> Value:
+    """The contraction by a loop over each letter, of these lengths, stored into the array ``found``."""
+    summed = [letter for letter in lengths if letter not in output]
     inner = _innermost(terms, output, operands)
     order = [*output, *summed] if inner is None else [*output[:-1], *summed, output[-1]]
     zero = zero_of(step)
     if summed:
         with w.loops(found.shape) as index:
             found.put(w, index, zero)
-    is_real = dtype.kind in "fc"
+    is_real = step.type.dtype.kind in "fc"
     with w.loops([lengths[letter] for letter in order]) as index:
         at = dict(zip(order, index, strict=True))
         factors = [

@@ -134,31 +134,43 @@ def maximum_likelihood(
         options = {**kwds, **{key: float(x) for key, x in zip(traced, given, strict=True)}}
         found = np.asarray(own.fit(as_data(data), *starts, **options), float)
         fixed_values = [np.asarray(value, float) for value in _fixed(own, options).values()]
-        slope = grad(objective)(found[free], data, *fixed_values)
         size = np.maximum(np.abs(found[free]), found[-1])
-        if not np.all(np.abs(slope * size) <= 0.02 * len(data)):
-            raise fail(
-                np.linalg.LinAlgError,
-                f"{who}: expected a likelihood whose slope is 0 at the fit, but it is {slope}; the fit lies "
-                "at an end of its parameters, and has no derivative; fix some of them by floc= or fscale=",
-            )
-        curvature = jacobian(grad(objective))(found[free], data, *fixed_values)
-        nearer = found[free] - np.linalg.lstsq(curvature, slope)[0]
-        left = np.abs(grad(objective)(nearer, data, *fixed_values) * size)
-        bends = np.linalg.eigvalsh(curvature * np.outer(size, size))
-        is_smooth = np.all(left <= 0.2 * np.max(np.abs(slope * size)) + 1e-6 * len(data))
-        if not is_smooth or bends[0] < -1e-6 * np.max(np.abs(bends)):
-            raise fail(
-                np.linalg.LinAlgError,
-                f"{who}: expected a likelihood that is smooth at the fit, but its slope after Newton's step "
-                f"is {left}, and was {slope}; the density has a kink at one of the data, where the fit lies",
-            )
+        _check_minimum(who, objective, found[free], size, data, fixed_values)
         return found[free]
 
     out = ArrayType((len(free),), np.dtype(float))
     place = without_derivative("fit", run, out, data, *traced.values())
     found = solution(place, grad(objective), data, *known.values())
     return tuple(joined(found, *known.values()))
+
+
+def _check_minimum(
+    who: str,
+    objective: Callable[..., Any],
+    fit: Array,
+    size: Array,
+    data: Array,
+    fixed: Sequence[Array],
+) -> None:
+    """Refuse a fit that is no smooth minimum of the objective; ``size`` has the sizes of the parameters."""
+    slope = grad(objective)(fit, data, *fixed)
+    if not np.all(np.abs(slope * size) <= 0.02 * len(data)):
+        raise fail(
+            np.linalg.LinAlgError,
+            f"{who}: expected a likelihood whose slope is 0 at the fit, but it is {slope}; the fit lies "
+            "at an end of its parameters, and has no derivative; fix some of them by floc= or fscale=",
+        )
+    curvature = jacobian(grad(objective))(fit, data, *fixed)
+    nearer = fit - np.linalg.lstsq(curvature, slope)[0]
+    left = np.abs(grad(objective)(nearer, data, *fixed) * size)
+    bends = np.linalg.eigvalsh(curvature * np.outer(size, size))
+    is_smooth = np.all(left <= 0.2 * np.max(np.abs(slope * size)) + 1e-6 * len(data))
+    if not is_smooth or bends[0] < -1e-6 * np.max(np.abs(bends)):
+        raise fail(
+            np.linalg.LinAlgError,
+            f"{who}: expected a likelihood that is smooth at the fit, but its slope after Newton's step "
+            f"is {left}, and was {slope}; the density has a kink at one of the data, where the fit lies",
+        )
 
 
 def _plain_fit(dist: Any, data: Any, *args: Any, **kwds: Any) -> Any:

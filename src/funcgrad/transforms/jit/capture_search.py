@@ -280,28 +280,8 @@ class _Search:
             return
         if not own and isinstance(item, _CONTAINERS) and len(item) > MOST_PARTS:
             return
-        if isinstance(item, dict | MappingProxyType | Context):
-            yield Contents(label, item)
-            yield from [Fixed(f"{label}[{key!r}]", value) for key, value in item.items()]
-            yield from [Fixed(f"a key of {label}", k) for k in item if type(k) not in _LEAVES]
-        elif isinstance(item, list | tuple | set | frozenset | deque):
-            if not isinstance(item, tuple | frozenset):
-                yield Contents(label, item)
-            fields = getattr(type(item), "_fields", ())  # an instance may have any attribute
-            names = [f".{name}" for name in fields]
-            if len(names) != len(item):
-                names = [f"[{k}]" for k in range(len(item))]
-            yield from [Fixed(label + n, v) for n, v in zip(names, item, strict=True)]
-        elif isinstance(item, np.ndarray) and item.dtype == object:
-            yield Contents(label, item)
-            yield from [Fixed(f"{label}.flat[{k}]", v) for k, v in enumerate(item.flat)]
-        elif isinstance(item, np.ndarray) and item.dtype.names is not None:
-            fields = [name for name in item.dtype.names if item.dtype[name].hasobject]
-            yield from [Fixed(f"{label}[{name!r}]", item[name]) for name in fields]
-        elif is_buffer(item):
-            yield Contents(label, item)
-            if hasattr(type(item), "contents") and item:  # a pointer
-                yield Fixed(f"{label}.contents", item.contents)
+        if isinstance(item, (*_CONTAINERS, np.ndarray)) or is_buffer(item):
+            yield from _items(item, label)
         elif isinstance(item, ModuleType):
             yield from self._of_module(item, label)
         elif isinstance(item, type):
@@ -493,6 +473,32 @@ class _Search:
             return
         if code is not None:
             self.waiting.append((code, label, False, Bound(), OWN_ROUTE))
+
+
+def _items(item: Any, label: str) -> Iterator[Any]:
+    """The places in a container, an array or a buffer, and of what it contains if that may change."""
+    if isinstance(item, dict | MappingProxyType | Context):
+        yield Contents(label, item)
+        yield from [Fixed(f"{label}[{key!r}]", value) for key, value in item.items()]
+        yield from [Fixed(f"a key of {label}", k) for k in item if type(k) not in _LEAVES]
+    elif isinstance(item, list | tuple | set | frozenset | deque):
+        if not isinstance(item, tuple | frozenset):
+            yield Contents(label, item)
+        fields = getattr(type(item), "_fields", ())  # an instance may have any attribute
+        names = [f".{name}" for name in fields]
+        if len(names) != len(item):
+            names = [f"[{k}]" for k in range(len(item))]
+        yield from [Fixed(label + n, v) for n, v in zip(names, item, strict=True)]
+    elif isinstance(item, np.ndarray) and item.dtype == object:
+        yield Contents(label, item)
+        yield from [Fixed(f"{label}.flat[{k}]", v) for k, v in enumerate(item.flat)]
+    elif isinstance(item, np.ndarray) and item.dtype.names is not None:
+        fields = [name for name in item.dtype.names if item.dtype[name].hasobject]
+        yield from [Fixed(f"{label}[{name!r}]", item[name]) for name in fields]
+    elif is_buffer(item):
+        yield Contents(label, item)
+        if hasattr(type(item), "contents") and item:  # a pointer
+            yield Fixed(f"{label}.contents", item.contents)
 
 
 def _is_users(f: object) -> bool:

@@ -113,39 +113,52 @@ class InlineCache:
             return
         if self._kinds not in (None, kinds) and any(map(_is_scalar, kinds)):
             return  # calls with Python's numbers or arrays stay as fast as they are
-        args, named = call
-        own = self._parameters()
+        own, (args, named) = self._parameters(), call
         if own is None and named:
             return
         parameters = own or [f"x{i}" for i in range(len(args))]
-        passed = [*parameters[: len(args)], *sorted(named)]
         if len(args) > len(parameters) or not named.keys() <= set(parameters):
             return
-        trees = [*args, *[named[name] for name in sorted(named)]]
-        unpacked = UnpackedArguments(trees, passed)
+        passed = dict(zip(parameters, args, strict=False))
+        passed |= {name: named[name] for name in sorted(named)}
+        trees = [*passed.values()]
+        unpacked = UnpackedArguments(trees, [*passed])
         known, objects = unpacked.leaves, dict(unpacked.objects)
         if not unpacked.is_known or len(known) != len(kinds):
             return
         pairs = [pair for pair in zip(known, kinds, strict=True) if pair[0] not in unpacked.texts]
-        tests = _tests(pairs, objects, dict(zip(known, leaves_of(trees), strict=True)))
-        if tests is None:
+        of_leaves = _tests(pairs, objects, dict(zip(known, leaves_of(trees), strict=True)))
+        of_captured = watch.tests(held, objects)
+        if of_leaves is None or of_captured is None:
             return
         absent = [f"{name} is none" for name in parameters if name not in passed]
-        tests = [*absent, *unpacked.tests, *tests]
-        watched = watch.tests(held, objects)
-        if watched is None:
-            return
-        tests.extend(watched)
+        tests = [*absent, *unpacked.tests, *of_leaves, *of_captured]
         traced = [(name, kind) for name, kind in pairs if kind not in FLAG_KINDS]
         body = self._body([kind for _, kind in traced], tree, arrays, objects)
         lines = [_ARGUMENT.sub(lambda found: traced[int(found[1])][0], line) for line in body]
+        self._replace(function, (own or [], parameters), tests, lines, objects)
+        self._kinds = kinds
+
+    def _replace(
+        self,
+        function: FunctionType,
+        names: tuple[Sequence[str], Sequence[str]],
+        tests: list[str],
+        lines: Sequence[str],
+        objects: Mapping[str, Any],
+    ) -> None:
+        """Replace the function's code: the lines run if the tests hold; else the signature is looked up.
+
+        ``names`` has the parameters that may be given by name, and all of them.
+        """
+        own, parameters = names
         left = [] if own else ["not more", "not named"]
         words = set(_WORD.findall("\n".join([*tests, *lines])))
         objects = {name: item for name, item in objects.items() if name in words}
         version = object()
         used, items = self._versioned(objects, version)
         if len(items) > len(objects):
-            tests.insert(0, "version is ...")
+            tests = ["version is ...", *tests]
         code = [
             "try:",
             *([f"    {', '.join(used)}, = captured.items"] if used else []),
@@ -153,7 +166,7 @@ class InlineCache:
             *[f"        {line}" for line in lines],
             "except (ArithmeticError, AttributeError, LookupError, ValueError): pass",
             f"args = ({', '.join(parameters)}, {'' if own else '*more'})",
-            f"return general(*given(args, {tuple(own or ())!r}, {'{}' if own else 'named'}))",
+            f"return general(*given(args, {tuple(own)!r}, {'{}' if own else 'named'}))",
         ]
         declared = ", ".join(f"{name}=none" for name in parameters)
         made = self._code(declared + ("" if own else ", /, *more, **named"), code, version)
@@ -161,7 +174,6 @@ class InlineCache:
         function.__defaults__ = (_HOME["none"],) * len(parameters)
         self._cell.cell_contents = CodeObjects(items)
         function.__code__ = made
-        self._kinds = kinds
 
     def _versioned(
         self, objects: Mapping[str, object], version: object
