@@ -23,11 +23,12 @@ _NEEDED = {
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy reads it as it is imported
 
+_ROOT = Path(__file__).parent
 _IMPORTING = {
     "bottleneck": ["src/funcgrad/adoption/stand_ins/bottleneck_.py"],
     "numexpr": ["src/funcgrad/adoption/stand_ins/numexpr_.py"],
     "pandas": [
-        *map(str, (Path(__file__).parent / "src/funcgrad/tables").glob("*.py")),
+        *map(str, (_ROOT / "src/funcgrad/tables").glob("*.py")),
         "src/funcgrad/adoption/stand_ins/pandas_.py",
         "src/funcgrad/adoption/stand_ins/pandas_types.py",
     ],
@@ -35,11 +36,9 @@ _IMPORTING = {
     "autograd": ["src/funcgrad/adoption/stand_ins/autograd_.py"],
     "sympy": ["src/funcgrad/adoption/stand_ins/lambdify_.py"],
 }
-_OF_SPHINX = ["docs/conf.py"]
-collect_ignore = [
-    *_OF_SPHINX,
-    *[p for library, paths in _IMPORTING.items() if find_spec(library) is None for p in paths],
-]
+_OF_SPHINX = "docs/conf.py"
+_MISSING = [library for library in _IMPORTING if find_spec(library) is None]
+_IGNORED = {_ROOT / path for path in [_OF_SPHINX, *[p for x in _MISSING for p in _IMPORTING[x]]]}
 
 
 # No test is timed, so that none fails on a loaded machine. Tests ask for the name of the profile: see
@@ -61,6 +60,19 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     Run.leaves_slow_out = config.option.markexpr == "not slow"
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out the modules whose library is missing. (With `collect_ignore`, each file takes 0.2 ms.)"""
+    return True if collection_path in _IGNORED else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], object]:
+    """Search for doctests where a prompt is: every name of a module, and its fixtures, are looked at."""
+    found = yield
+    has_prompt = file_path.suffix != ".py" or b">>> " in file_path.read_bytes()
+    return found if has_prompt else [item for item in found if type(item) is pytest.Module]
 
 
 def pytest_pycollect_makeitem(obj: object) -> list[pytest.Item] | None:

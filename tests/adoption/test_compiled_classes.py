@@ -54,7 +54,14 @@ def used(model, x):
     return model.value(x) + model.double * x + model.weights[0] * x
 
 
-MODEL = Model()
+MODEL = None
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compiled_model():
+    """The global of this module: numba compiles it, which takes a second."""
+    global MODEL
+    MODEL = Model()
 
 
 def made_in_the_function(x):

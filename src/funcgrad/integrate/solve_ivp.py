@@ -20,7 +20,7 @@ from funcgrad.integrate.initial_value import (
     initial_value_problem,
     values_of,
 )
-from funcgrad.integrate.mesh import mesh_of
+from funcgrad.integrate.mesh import Mesh, mesh_of
 from funcgrad.integrate.steps import evaluations
 from funcgrad.integrate.tableaus import Rosenbrock
 from funcgrad.ops.base.op import fit, lift_fully
@@ -171,24 +171,28 @@ def solve_ivp(
     if t_eval is not None and events is None and not dense_output:
         return _at_times(problem, begin, traced)
     mesh = mesh_of(problem, begin, watched, traced)
-    t, states = (mesh.solution.ts, mesh.y) if t_eval is None else mesh.at(problem.times[1:-1])
-    counts = _counts(problem, mesh.attempts, begin is None)
+    found = _on_mesh(problem, mesh, None if t_eval is None else problem.times[1:-1], begin, traced)
+    if dense_output:
+        found.sol = _solution(mesh.solution, traced)
+    if events is None:
+        found.t_events = found.y_events = None
+    return found
+
+
+def _on_mesh(
+    problem: InitialValueProblem, mesh: Mesh, times: Any, first_step: object, traced: bool
+) -> OdeResult:
+    """The result at given times, or after each step, from the steps of a solution and its events."""
+    t, states = (mesh.solution.ts, mesh.y) if times is None else mesh.at(times)
+    counts = _counts(problem, mesh.attempts, first_step is None)
     occurred = [*mesh.event_times, *[x for leaves in mesh.event_states for x in leaves]]
     rest = iter(values_of([t, *states, *counts, *occurred], traced))
     t = next(rest)
     y = problem.layout.state([np.moveaxis(next(rest), 0, -1) for _ in states])
     counts = tuple([next(rest) for _ in counts])
-    times = [next(rest) for _ in watched]
-    at_events = [problem.layout.state([next(rest) for _ in problem.start]) for _ in watched]
-    return OdeResult(
-        t,
-        y,
-        _solution(mesh.solution, traced) if dense_output else None,
-        times if events is not None else None,
-        at_events if events is not None else None,
-        *counts,
-        mesh.status,
-    )
+    t_events = [next(rest) for _ in mesh.event_times]
+    y_events = [problem.layout.state([next(rest) for _ in problem.start]) for _ in t_events]
+    return OdeResult(t, y, None, t_events, y_events, *counts, mesh.status)
 
 
 def _solution(found: OdeSolution, traced: bool) -> OdeSolution:

@@ -7,6 +7,7 @@ stands in for it. They are made when a program asks for a name that `funcgrad.op
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from types import MappingProxyType, ModuleType
 from typing import Any
 
@@ -97,6 +98,7 @@ FURTHER: tuple[ModuleType, ...] = (
 FAMILIES: tuple[ModuleType, ...] = (*core_functions.CORE, *FURTHER, op, tuples, markers)
 
 
+@lru_cache(maxsize=4)
 def all_ops(*more: ModuleType) -> Mapping[str, Op]:
     """Every operation of the families, and of further modules, by name."""
     found = [

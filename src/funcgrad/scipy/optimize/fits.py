@@ -232,16 +232,22 @@ def curve_fit(
 
     x = least_sum(search, residuals, start, (xdata, data, weight), ends).x
     left = residuals(x, xdata, data, weight)
-    if not absolute_sigma and left.size <= count:
-        covariance: Any = np.full((count, count), np.inf)
-    else:
+    if absolute_sigma or left.size > count:
         slopes = jacobian(residuals)(x, xdata, data, weight)
-        covariance = np.linalg.inv(slopes.T @ slopes)
-        if not absolute_sigma:
-            covariance = covariance * np.sum(left * left) / (left.size - count)
+        covariance = _covariance(slopes, None if absolute_sigma else left)
+    else:
+        covariance = np.full((count, count), np.inf)
     if not options.get("full_output"):
         return x, covariance
     return x, covariance, {"fvec": left}, "The solution converged.", 1
+
+
+def _covariance(slopes: Array, left: Array | None) -> Any:
+    """The covariance of the parameters, with the errors' variance if that is to be had of what is left."""
+    found = np.linalg.inv(slopes.T @ slopes)
+    if left is None:
+        return found
+    return found * np.sum(left * left) / (left.size - slopes.shape[1])
 
 
 def _without_nan(xdata: Any, ydata: Array, sigma: Any) -> tuple[Any, Any, Any]:
