@@ -13,7 +13,7 @@ import pytest
 import funcgrad as fg
 from funcgrad.expr import operation_table
 from funcgrad.ops.base.op import Op
-from tests.syntax_trees import HOME, loops, nodes, paths
+from tests.syntax_trees import HOME, loops, nodes, paths, walk
 
 
 def files_called(function, *args):
@@ -123,8 +123,8 @@ def functions_of(found):
 
 def words(tree):
     """The names and attributes in a syntax tree."""
-    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    return attributes | {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    attributes = {node.attr for node in walk(tree) if isinstance(node, ast.Attribute)}
+    return attributes | {node.id for node in walk(tree) if isinstance(node, ast.Name)}
 
 
 def has_stack_walk(function):
@@ -144,13 +144,13 @@ def is_address(node, variables):
 
 
 def variables_of(target):
-    return {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+    return {node.id for node in walk(target) if isinstance(node, ast.Name)}
 
 
 def written(loop):
     """The mappings to which a loop adds an entry for its variable."""
     variables = variables_of(loop.target)
-    assigned = [t for node in ast.walk(loop) if isinstance(node, ast.Assign) for t in node.targets]
+    assigned = [t for node in walk(loop) if isinstance(node, ast.Assign) for t in node.targets]
     return {
         ast.unparse(target.value)
         for target in assigned
@@ -162,9 +162,9 @@ def written(loop):
 def over_operands(loop):
     """The loops and comprehensions in a loop that run over the operands of its variable."""
     operands = {f"{variable}.args" for variable in variables_of(loop.target)}
-    for node in ast.walk(loop):
+    for node in walk(loop):
         for inner in getattr(node, "generators", [node] if isinstance(node, ast.For) else []):
-            if operands & {ast.unparse(part) for part in ast.walk(inner.iter)}:
+            if operands & {ast.unparse(part) for part in walk(inner.iter)}:
                 yield node, variables_of(inner.target)
 
 
@@ -172,7 +172,7 @@ def read_of_operands(loop):
     """The mappings in which a loop looks up the operands of its variable."""
     found = set()
     for inner, variables in over_operands(loop):
-        for node in ast.walk(inner):
+        for node in walk(inner):
             loads = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
             if loads and is_address(node.slice, variables):
                 found.add(ast.unparse(node.value))
@@ -237,17 +237,17 @@ WORKLISTS = {
 
 def grown(loop):
     """The lists and queues to which a loop adds items."""
-    calls = [node.func for node in ast.walk(loop) if isinstance(node, ast.Call)]
+    calls = [node.func for node in walk(loop) if isinstance(node, ast.Call)]
     adding = [f for f in calls if isinstance(f, ast.Attribute) and f.attr in ("append", "extend")]
-    added = [node.target for node in ast.walk(loop) if isinstance(node, ast.AugAssign)]
+    added = [node.target for node in walk(loop) if isinstance(node, ast.AugAssign)]
     return {ast.unparse(f.value) for f in adding} | {ast.unparse(target) for target in added}
 
 
 def taken(loop):
     """The lists and queues that a loop takes items off, or runs over."""
     if isinstance(loop, ast.For):
-        return {ast.unparse(part) for part in ast.walk(loop.iter) if isinstance(part, ast.Name)}
-    calls = [node.func for node in ast.walk(loop) if isinstance(node, ast.Call)]
+        return {ast.unparse(part) for part in walk(loop.iter) if isinstance(part, ast.Name)}
+    calls = [node.func for node in walk(loop) if isinstance(node, ast.Call)]
     pops = [f for f in calls if isinstance(f, ast.Attribute) and f.attr in ("pop", "popleft")]
     return {ast.unparse(f.value) for f in pops}
 
@@ -297,7 +297,7 @@ def rebuilt(roots):
     ],
 )
 def test_walks_and_folds_are_recognized(has, source):
-    (function,) = functions_of(ast.walk(ast.parse(source)))
+    (function,) = functions_of(walk(ast.parse(source)))
     assert has(function)
 
 
