@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from funcgrad.compiler.native.llvm_writer import LLVMWriter, Number, UnsupportedError, real
-from funcgrad.compiler.native.scipy_exports import special_symbol
+from funcgrad.compiler.native.llvm_writer import LLVMWriter, Number, real
+from funcgrad.compiler.native.scipy_exports import call_special
 from funcgrad.compiler.native.vector_functions import LANES_OF, lane_declarations
 
 _NEAR_0 = (
@@ -64,7 +64,7 @@ _LIMIT = 8.0
 def i0e(w: LLVMWriter, x: Number) -> Number:
     """exp(-abs(x))*I0(x) of a `float64`."""
     if not w.over_entries:
-        return _by_scipy(w, "i0e", x)
+        return call_special(w, "i0e", x)
     size = w.intrinsic("fabs", x)
     near, total, root = _series(w, size, _NEAR_0, _FAR_0)
     return w.select(near, total, w.binary("fdiv", total, root))
@@ -73,7 +73,7 @@ def i0e(w: LLVMWriter, x: Number) -> Number:
 def i1e(w: LLVMWriter, x: Number) -> Number:
     """exp(-abs(x))*I1(x) of a `float64`."""
     if not w.over_entries:
-        return _by_scipy(w, "i1e", x)
+        return call_special(w, "i1e", x)
     size = w.intrinsic("fabs", x)
     near, total, root = _series(w, size, _NEAR_1, _FAR_1)
     found = w.select(near, w.binary("fmul", total, size), w.binary("fdiv", total, root))
@@ -83,7 +83,7 @@ def i1e(w: LLVMWriter, x: Number) -> Number:
 def i0(w: LLVMWriter, x: Number) -> Number:
     """I0(x) of a `float64`."""
     if not w.over_entries:
-        return _by_scipy(w, "i0", x)
+        return call_special(w, "i0", x)
     size = w.intrinsic("fabs", x)
     near, total, root = _series(w, size, _NEAR_0, _FAR_0)
     grown = w.binary("fmul", lane_by_lane(w, "exp", size), total)
@@ -93,7 +93,7 @@ def i0(w: LLVMWriter, x: Number) -> Number:
 def i1(w: LLVMWriter, x: Number) -> Number:
     """I1(x) of a `float64`."""
     if not w.over_entries:
-        return _by_scipy(w, "i1", x)
+        return call_special(w, "i1", x)
     size = w.intrinsic("fabs", x)
     near, total, root = _series(w, size, _NEAR_1, _FAR_1)
     growth = lane_by_lane(w, "exp", size)
@@ -135,10 +135,3 @@ def lane_by_lane(w: LLVMWriter, name: str, x: Number) -> Number:
     """A function of C's that is C's in vectors, too, as in SciPy."""
     w.declared.update(lane_declarations(name))
     return w.call(f"{LANES_OF}{name}", "double", x)
-
-
-def _by_scipy(w: LLVMWriter, name: str, x: Number) -> Number:
-    symbol = special_symbol(name, 1)
-    if symbol is None:
-        raise UnsupportedError(f"{name}, which SciPy does not export")
-    return w.call(symbol, "double", x, Number("i32", "0"))

@@ -15,12 +15,12 @@ entries, C's functions are called, in double precision.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
 from funcgrad.compiler.native.llvm_writer import LLVMWriter, Number, real
-from funcgrad.compiler.native.vector_functions import declarations
+from funcgrad.compiler.native.vector_functions import call_c
 
 
 class _Format(NamedTuple):
@@ -152,22 +152,23 @@ def _reduced(w: LLVMWriter, x: Number) -> _Reduced:
     k = w.binary("fsub", shifted, rounding)
     r = _fused(w, k, low, _fused(w, k, high, x))
     square = w.binary("fmul", r, r)
-    q = _fused(w, square, _polynomial(w, form, r, square), r)
+    q = _fused(w, square, polynomial(w, form.polynomial, r, square), r)
     half = w.cast("bitcast", _fused(w, k, real(0.5, kind), rounding), form.bits)
     rest = w.binary("sub", w.cast("bitcast", shifted, form.bits), half)
     return _Reduced(q, _power_of_two(w, form, half), _power_of_two(w, form, rest))
 
 
-def _polynomial(w: LLVMWriter, form: _Format, x: Number, square: Number) -> Number:
-    """P by Estrin's scheme, whose sums wait for each other least."""
-    terms: list[Number] = [real(c, x.type) for c in form.polynomial]
-    power = x
+def polynomial(
+    w: LLVMWriter, coefficients: Sequence[float], x: Number, square: Number | None = None
+) -> Number:
+    """A polynomial, the lowest coefficient first, by Estrin's scheme: its sums wait for each other least."""
+    terms, power = [real(c, x.type) for c in coefficients], x
     while len(terms) > 1:
         pairs = [
             _fused(w, high, power, low) for low, high in zip(terms[::2], terms[1::2], strict=False)
         ]
         terms = pairs + terms[2 * len(pairs) :]
-        power = square if power is x else w.binary("fmul", power, power)
+        power = square if square and power is x else w.binary("fmul", power, power)
     return terms[0]
 
 
@@ -184,7 +185,6 @@ def _fused(w: LLVMWriter, x: Number, y: Number, z: Number) -> Number:
 
 def _by_c(w: LLVMWriter, name: str, x: Number) -> Number:
     """C's function in double precision, whatever that of the number."""
-    w.declared.update(declarations(name, 1))
     wide = x if x.type == "double" else w.cast("fpext", x, "double")
-    found = w.call(name, "double", wide)
+    found = call_c(w, name, wide)
     return found if x.type == "double" else w.cast("fptrunc", found, x.type)

@@ -15,7 +15,9 @@ from types import MappingProxyType
 
 from funcgrad.compiler.native import complex_arithmetic
 from funcgrad.compiler.native.inline_bessel import SERIES
+from funcgrad.compiler.native.inline_error_functions import ERF, ERROR_FUNCTIONS
 from funcgrad.compiler.native.inline_exponential import EXPONENTIALS
+from funcgrad.compiler.native.inline_inverse_normal import INVERSES
 from funcgrad.compiler.native.literal_powers import literal_power
 from funcgrad.compiler.native.llvm_writer import (
     COMPLEX,
@@ -29,18 +31,20 @@ from funcgrad.compiler.native.llvm_writer import (
     real_value,
     truth_literal,
 )
-from funcgrad.compiler.native.scipy_exports import special_symbol
+from funcgrad.compiler.native.scipy_exports import call_special
 from funcgrad.compiler.native.vector_functions import (
     BY_BASE,
-    declarations,
+    call_c,
     in_single_precision,
-    symbol_of,
     vector_functions,
 )
 
 _LOW, _HIGH = -(2**63), 2**63 - 1
 
-INLINED = MappingProxyType({**EXPONENTIALS, **SERIES})
+_OF_REALS = MappingProxyType({**EXPONENTIALS, **ERF})
+_SPECIAL = MappingProxyType({**SERIES, **ERROR_FUNCTIONS, **INVERSES})
+
+INLINED = MappingProxyType({**_OF_REALS, **_SPECIAL})
 """Functions that are written out in loops over entries: by C's names, or by SciPy's."""
 
 _INSTRUCTIONS = ("sqrt", "copysign")
@@ -304,36 +308,27 @@ class _Reader:
             return self.w.intrinsic(instruction, *args)
         if not (hasattr(math, name) or name in INLINED):
             raise UnsupportedError(name)
-        if name in EXPONENTIALS:
-            return EXPONENTIALS[name](self.w, args[0])
+        if name in _OF_REALS:
+            return _OF_REALS[name](self.w, args[0])
         wide = [x if x.type == "double" else self.w.cast("fpext", x, "double") for x in args]
         rounded = self.real != "double"
         power = literal_power(self.w, *wide, rounded=rounded) if name == "pow" else None
         if power is not None:
             found = power
-        elif name in SERIES:
-            found = SERIES[name](self.w, wide[0])
+        elif name in _SPECIAL:
+            found = _SPECIAL[name](self.w, wide[0])
         elif name == "pow" and real_value(wide[0]) in BY_BASE:
             return self._call(BY_BASE[real_value(wide[0])], args[1:])
         elif self.w.over_entries and rounded and in_single_precision(name, len(args)):
-            return self._by_c(name, args)
+            return call_c(self.w, name, *args)
         else:
-            found = self._by_c(name, wide)
+            found = call_c(self.w, name, *wide)
         return found if self.real == "double" else self.w.cast("fptrunc", found, "float")
-
-    def _by_c(self, name: str, args: Sequence[Number]) -> Number:
-        """A function of C's, in the precision of its operands."""
-        w, use = self.w, (name, len(args), args[0].type, self.w.over_entries)
-        w.declared.update(declarations(*use))
-        return w.call(symbol_of(*use), args[0].type, *args)
 
     def _special(self, name: str, args: Sequence[Number]) -> Number:
         """A function of `scipy.special`, in double precision."""
-        symbol = special_symbol(name, len(args))
-        if symbol is None:
-            raise UnsupportedError(f"{name} of {len(args)} numbers, which SciPy does not export")
         wide = [cast_number(self.w, self._as(x, self.real), "double") for x in args]
-        found = self.w.call(symbol, "double", *wide, Number("i32", "0"))
+        found = call_special(self.w, name, *wide)
         return cast_number(self.w, found, self.real)
 
     def _size(self, x: Number) -> Number:

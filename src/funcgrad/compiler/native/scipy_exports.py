@@ -7,6 +7,8 @@ from functools import lru_cache
 from importlib import import_module
 from typing import NamedTuple
 
+from funcgrad.compiler.native.llvm_writer import LLVMWriter, Number, UnsupportedError
+
 SPECIAL = "special."
 """How the names of functions of `scipy.special` begin in machine code."""
 
@@ -46,6 +48,18 @@ def special_symbol(name: str, operands: int) -> str | None:
         if found is not None and found.signature == wanted:
             return f"{SPECIAL}{own}"
     return None
+
+
+def call_special(w: LLVMWriter, name: str, *operands: Number) -> Number:
+    """A function of numbers in double precision.
+
+    Raises:
+        UnsupportedError: SciPy exports none of this name.
+    """
+    symbol = special_symbol(name, len(operands))
+    if symbol is None:
+        raise UnsupportedError(f"{name} of {len(operands)} numbers, which SciPy does not export")
+    return w.call(symbol, "double", *operands, Number("i32", "0"))
 
 
 def special_address(symbol: str) -> int:

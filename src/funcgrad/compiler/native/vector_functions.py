@@ -16,6 +16,8 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
+from funcgrad.compiler.native.llvm_writer import LLVMWriter, Number
+
 PREFIX = "_ZGV"
 """How the names of vector functions begin."""
 
@@ -24,7 +26,7 @@ _INEXACT = ("cbrt", "log10")
 
 # Those that are computed in double precision for numbers of single precision, too: as in SciPy, and so that
 # whole powers of 2 are exact.
-_DOUBLE = ("erf", "erfc", "exp2", "hypot")
+_DOUBLE = ("erfc", "exp2", "hypot")
 BY_BASE: Mapping[float | None, str] = MappingProxyType({2.0: "exp2"})
 """C's function of the exponent alone, by the base of a power."""
 
@@ -131,6 +133,13 @@ def declarations(
         wide = ", ".join([f"<{vector.lanes} x {kind}>"] * operands)
         found[vector.name] = f"declare <{vector.lanes} x {kind}> @{vector.name}({wide}) {pure}"
     return found
+
+
+def call_c(w: LLVMWriter, name: str, *operands: Number) -> Number:
+    """A function of C's of real numbers of one type, in their precision."""
+    use = name, len(operands), operands[0].type, w.over_entries
+    w.declared.update(declarations(*use))
+    return w.call(symbol_of(*use), operands[0].type, *operands)
 
 
 LANES_OF = "lanes."

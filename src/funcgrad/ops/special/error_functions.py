@@ -86,6 +86,7 @@ erfc: Op = special_function(
 erfcx: Op = special_function(
     "erfcx",
     _erfcx_slope,
+    native="erfcx({0})",
     mpmath=lambda mp, x: mp.exp(x * x) * mp.erfc(x),
     sympy=lambda sp, x: sp.exp(x**2) * sp.erfc(x),
     torch="erfcx",
@@ -115,6 +116,7 @@ wofz: Op = special_function(
 erfinv: Op = special_function(
     "erfinv",
     lambda z, x: np.exp(z * z) / _TWO_OVER_ROOT_PI,
+    native="erfinv({0})",
     mpmath="erfinv",
     sympy="erfinv",
     jax="erfinv",
@@ -140,6 +142,7 @@ ndtr: Op = special_function(
 log_ndtr: Op = special_function(
     "log_ndtr",
     lambda z, x: _log_ndtr_slope(x),
+    native="log_ndtr({0})",
     mpmath=lambda mp, x: _mp_log_ndtr(mp, x),
     sympy=lambda sp, x: sp.log(sp.erfc(-x / sp.sqrt(2)) / 2),
     jax="log_ndtr",
@@ -149,6 +152,7 @@ log_ndtr: Op = special_function(
 ndtri: Op = special_function(
     "ndtri",
     lambda z, x: _ROOT_TAU * np.exp(0.5 * z * z),
+    native="ndtri({0})",
     mpmath=lambda mp, x: -mp.sqrt(2) * _mp_inverse_erfc(mp, 2 * x),
     sympy=lambda sp, x: sp.sqrt(2) * sp.erfinv(2 * x - 1),
     jax="ndtri",
