@@ -108,6 +108,7 @@ STRUCTURAL = [
     (np.reshape(np.reshape(M, 6), (2, 3)), "m"),
     (M.T.T, "m"),
     (np.sum(np.broadcast_to(fg.var("x"), (5,))), "5*x"),
+    (V[:2] + np.broadcast_to(fg.var("x"), (3,))[::2], "v[:2] + x"),
     (np.sin(fg.const(0.0)) + V, "v"),
     (fg.const(2.0) * 3.0 * fg.var("x"), "6*x"),
 ]

@@ -9,6 +9,7 @@ import pytest
 import funcgrad as fg
 from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.elementwise.selection import mask
+from funcgrad.ops.indexing import scatter_op
 from funcgrad.ops.null_spaces import determined_slope
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.rewrite.reading import reading
@@ -481,8 +482,7 @@ READINGS = {
         lambda: fg.gradient(np.max(V) ** 2, V),
         "let a = v == max(v)\nin 2*max(v)*a/sum(a)",
     ),
-    "entries_of_broadcast": (lambda: V[:2] + np.broadcast_to(X, (3,))[::2], "v[:2] + x"),
-    "entries_of_broadcast, not of a constant": (
+    "small_constant, of entries of a constant": (
         lambda: V * np.array([1.0, 2.0, 3.0])[::-1],
         "v*[3.0, 2.0, 1.0]",
     ),
@@ -570,6 +570,12 @@ READINGS = {
         "let a = v[:2]*w[1:]\n    b = a == max(a)\nin zeros((3,)).at[1:].add(v[:2]*b/sum(b))",
     ),
     "nothing_stored": (
+        lambda: scatter_op(
+            np.zeros_like(V, dtype=bool), V.astype(int), spec=("array",), shape=(60,)
+        ),
+        "full(60, False)",
+    ),
+    "small_constant, of ranks": (
         lambda: fg.gradient(np.sum(np.median(M, axis=0)), M),
         "let a = argsort(argsort(m, axis=0, kind='stable'), axis=0, kind='stable')\n"
         "in zeros((3, 3)).at[1:2].add(ones((1, 3)))[a, [[0, 1, 2]]]",

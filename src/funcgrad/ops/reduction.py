@@ -115,9 +115,10 @@ def _norm_run(x: Array, axis: tuple[int, ...]) -> Any:
 
 def _norm_edge(z: Array, x: Array, *, axis: tuple[int, ...]) -> LinearMap:
     wide = _spread(z, x, axis)
+    nonzero = np.broadcast_to(np.not_equal(np.expand_dims(z, axis), 0), np.shape(x))
     if x.dtype.kind != "c":
-        return _total(z, x, axis) @ Diagonal(mask(wide != 0, x / wide))
-    u = mask(wide != 0, np.conjugate(x) / wide)
+        return _total(z, x, axis) @ Diagonal(mask(nonzero, x / wide))
+    u = mask(nonzero, np.conjugate(x) / wide)
     real = Structural(np.real, lambda g: g)
     return real @ _total(z, x, axis) @ Diagonal(u)
 

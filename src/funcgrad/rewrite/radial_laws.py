@@ -40,7 +40,7 @@ _MOST_PARTS = 32
 class _Radius(NamedTuple):
     r: Expr
     divisor: Expr
-    """r, as large as x."""
+    """r, with the axes of x, of length 1 where it is repeated."""
     moves: list[Expr]
     """The moves of the entries of r to those that the mask selects, the last first."""
     shape: tuple[int, ...]
@@ -88,10 +88,13 @@ def _continued(expr: Expr, radius: _Radius, needs_factor: bool) -> Expr | None:
 def _compared_size(condition: Expr) -> _Radius | None:
     """The norm or hypot that a condition says is not 0, or is not of some slices."""
     of_sum = condition.op is reduction.any_op
-    compared = unrepeated(condition.args[0] if of_sum else condition)
+    repeated = condition.args[0] if of_sum else condition
+    compared = unrepeated(repeated)
     if not _is_nonzero(compared):
         return None
     wide = compared.args[0]
+    if wide.shape != repeated.shape:
+        wide = op.broadcast_to(wide, shape=repeated.shape)
     r, moves = _unmoved(wide)
     if r.op not in (reduction.norm_op, trigonometric.hypot):
         return None
@@ -99,7 +102,7 @@ def _compared_size(condition: Expr) -> _Radius | None:
         return None
     axes = dict(r.params).get("axis", ())
     moves = [] if of_sum else moves
-    return _Radius(r, wide, moves, condition.shape, axes, _coordinates(r.args))
+    return _Radius(r, unrepeated(wide), moves, condition.shape, axes, _coordinates(r.args))
 
 
 def _coordinates(args: Iterable[Expr]) -> dict[int, tuple[int, ...]]:
@@ -224,7 +227,10 @@ def _split(product: Expr, radius: _Radius) -> _Split:
         return node.args[_OF_DIVIDED.get(node.op, slice(0))] if opened else ()
 
     def is_quotient(node: Expr) -> bool:
-        return node.op is arithmetic.divide and node.args[1] is radius.divisor
+        if node.op is not arithmetic.divide:
+            return False
+        by = node.args[1] if radius.r.op is exponential.sqrt else unrepeated(node.args[1])
+        return by is radius.divisor
 
     def step(node: Expr, parts: tuple[_Split, ...]) -> _Split:
         if is_quotient(node):

@@ -263,14 +263,6 @@ def _constant_sums(expr: Expr) -> Expr | None:
     return const(expr.op.run(np.full(x.shape, value, x.dtype), **dict(expr.params)))
 
 
-def _entries_of_broadcast(expr: Expr) -> Expr | None:
-    """broadcast(x, (n,))[i:j] = broadcast(x, (j - i,)) for a number x."""
-    x = expr.args[0]
-    if x.op is not op.broadcast_to or x.args[0].shape:
-        return None
-    return op.broadcast_to(x.args[0], shape=expr.shape)  # type: ignore[no-any-return]
-
-
 def _share_of_ties(expr: Expr) -> Expr | None:
     """where(p, x/sum(where(p, 1, 0)), 0) = x*p/sum(p)."""
     p, value = expr.args
@@ -416,7 +408,7 @@ ARRAY_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "cumsum": (_constant_sums,),
         "mask": (_share_of_ties,),
         "concatenate": (_constant_entries,),
-        "getitem": (_entry_of_entries, _entries_of_broadcast, _whole_or_part),
+        "getitem": (_entry_of_entries, _whole_or_part),
         "scatter_add": (_entry_in_zeros,),
     }
 )

@@ -16,6 +16,7 @@ from funcgrad.expr import Expr, scalar
 from funcgrad.graph import CONSTANT, Operation
 from funcgrad.ops import contraction, indexing, reduction, shape, tuples
 from funcgrad.ops.base import op
+from funcgrad.ops.base.index_spec import WHOLE, items_of_axes, restore
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.elementwise import (
     arithmetic,
@@ -70,19 +71,48 @@ def _moved_mask(expr: Expr) -> Expr | None:
     """move(mask(p, x)) = mask(move(p), move(x)), for operations that only move entries.
 
     Where a scatter may add several entries to one, some of which are masked, the mask inside stays. A
-    condition that is the same for all entries is repeated.
+    condition that is the same for all entries is repeated, and that of a column for all columns, so that
+    those of several columns are one.
     """
     x = expr.args[0]
     if not _is(x, selection.mask):
         return None
     p, inside = x.args
     rest, params = expr.args[1:], dict(expr.params)
-    if _is(expr, indexing.scatter_op) and not unrepeated(p).shape:
-        same = op.broadcast_to(unrepeated(p), shape=expr.shape)
-        return selection.mask(same, expr.op(inside, *rest, **params))  # type: ignore[no-any-return]
+    if _is(expr, indexing.scatter_op) and (repeated := _repeated_condition(p, expr)) is not None:
+        return selection.mask(repeated, expr.op(inside, *rest, **params))  # type: ignore[no-any-return]
     if _is(expr, indexing.scatter_op) and rest:
         return selection.mask(expr.op(p, *rest, **params), expr)  # type: ignore[no-any-return]
     return selection.mask(expr.op(p, *rest, **params), expr.op(inside, *rest, **params))  # type: ignore[no-any-return]
+
+
+def _repeated_condition(p: Expr, scattered: Expr) -> Expr | None:
+    """The condition of one entry, row or column of an array of zeros, for all of them."""
+    if not unrepeated(p).shape:
+        return op.broadcast_to(unrepeated(p), shape=scattered.shape)  # type: ignore[no-any-return]
+    items = None if scattered.args[1:] else items_of_axes(dict(scattered.params)["spec"], scattered)
+    if not items or not any([isinstance(item, int) for item in items]):
+        return None
+    if any([item != WHOLE for item in items if not isinstance(item, int)]):
+        return None
+    lengths = zip(items, scattered.shape, strict=True)
+    once = tuple([1 if isinstance(item, int) else n for item, n in lengths])
+    return op.broadcast_to(shape.reshape(p, once), shape=scattered.shape)  # type: ignore[no-any-return]
+
+
+def _part_of_repeated(expr: Expr) -> Expr | None:
+    """A part of a repeated value = the part of the value, repeated."""
+    x, *arrays = expr.args
+    items = None if arrays or not expr.size else items_of_axes(dict(expr.params)["spec"], x)
+    if items is None:
+        return None
+    inner, added = x.args[0], x.ndim - x.args[0].ndim
+    own = [
+        item if length == repeated else 0 if isinstance(item, int) else WHOLE
+        for item, length, repeated in zip(items[added:], inner.shape, x.shape[added:], strict=True)
+    ]
+    found = inner[restore(tuple(own), ())]
+    return found if found.shape == expr.shape else op.broadcast_to(found, shape=expr.shape)  # type: ignore[no-any-return]
 
 
 def _joined_mask(expr: Expr) -> Expr | None:
@@ -157,9 +187,11 @@ def _mask_cases(expr: Expr) -> Expr | None:
 
 
 def _logical_cases(expr: Expr) -> Expr | None:
-    """p | True = True; p | False = p; p & True = p; p & False = False."""
+    """p | True = True; p | False = p; p & True = p; p & False = False; p | p = p & p = p."""
     if expr.dtype.kind != "b":
         return None
+    if expr.args[0].key == expr.args[1].key and expr.args[0].dtype.kind == "b":
+        return expr.args[0]
     decisive = _is(expr, logic.bitwise_or) or _is(expr, logic.logical_or)
     for x, y in (expr.args, expr.args[::-1]):
         value = value_of(x)
@@ -369,6 +401,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         StructuralLaw(store_laws.stored_entry),
         StructuralLaw(store_laws.stacked_entry, (shape.concatenate_op,)),
         StructuralLaw(scatter_laws.entries_of_scattered, (indexing.scatter_op,)),
+        StructuralLaw(_part_of_repeated, (op.broadcast_to,)),
         _MOVED,
     ),
     "scatter_add": (StructuralLaw(store_laws.of_no_entries), _MOVED),

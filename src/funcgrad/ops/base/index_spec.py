@@ -38,6 +38,19 @@ def restore(spec: Spec, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
+WHOLE = ("slice", None, None, None)
+"""The item of a spec that takes all of an axis."""
+
+
+def items_of_axes(spec: Spec, x: Expr) -> list[Any] | None:
+    """The integer or slice of each axis; None if there are new axes, arrays or a length that is not known."""
+    if "new" in spec or "array" in spec or -1 in x.shape:
+        return None
+    rest = [WHOLE] * (x.ndim + ("..." in spec) - len(spec))
+    at = spec.index("...") if "..." in spec else len(spec)
+    return [*spec[:at], *rest, *spec[at + 1 :]]
+
+
 def is_reshape(spec: Spec, before: ArrayType, after: ArrayType) -> bool:
     """Whether an index only drops or adds axes of length 1, so that it and its transpose are reshapes.
 
