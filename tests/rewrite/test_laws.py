@@ -188,8 +188,10 @@ PROGRAMS = {
     "scattered_total": lambda x: (np.exp(x) * x[0])[1:],
     "_sum_of_repeated": lambda x: np.sum(np.broadcast_to(x[:, None, None], (x.size, 1, 1))[0]),
     "_picked": lambda x: fg.jit(lambda y: (y, -y))(x)[1] if isinstance(x, fg.Expr) else -x,
+    "scattered_sums": lambda x: fg.log_softmax(np.stack([x, 2 * x]), axis=1)[[0, 1, 0], [1, 2, 1]],
     "scattered_product": lambda x: np.exp(x)[1:],
     "entries_of_scattered": lambda x: np.concatenate([np.exp(x), x])[1:],
+    "scattered_twice": lambda x: np.diff(np.diff(np.exp(x)))[1:],
     "negated_scatter": lambda x: (np.exp(x) - x)[1:],
     "transposed_scatter": lambda x: np.stack([np.exp(x), x]).T[1:],
     "reshaped_scatter": lambda x: np.stack([np.exp(x), x], axis=1)[1:],
@@ -709,3 +711,22 @@ def test_the_columns_of_a_cross_product_have_one_condition():
     np.testing.assert_array_equal(slope[1], [0.0, 0.0, 0.0])
     kept = [0, 2, 3]
     np.testing.assert_allclose(slope[kept], fg.grad(area)(a[kept], b[kept]), rtol=1e-13)
+
+
+def test_the_sum_of_one_hot_rows_makes_no_matrix():
+    rows, columns = np.arange(6), np.array([0, 3, 1, 1, 0, 2])
+
+    def loss(x):
+        return -np.sum(fg.log_softmax(x, axis=1)[rows, columns])
+
+    x = np.random.default_rng(0).normal(size=(6, 4))
+    traced, _, _ = str(fg.jit(fg.grad(loss)).lower(x)).partition("steps of machine code")
+    assert "= sum " not in traced
+    expected = fg.softmax(x, axis=1) - np.eye(4)[columns]
+    np.testing.assert_allclose(fg.grad(loss)(x), expected, rtol=1e-12, atol=1e-15)
+
+
+def test_the_cotangent_of_a_slice_of_a_slice_is_scattered_once():
+    u = fg.var("u", (5, 5))
+    slope = fg.gradient(np.sum(np.diff(u, axis=0)[:, :-1] ** 2), u)
+    assert "zeros((4, 5))" not in repr(slope)

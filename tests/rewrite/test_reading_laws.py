@@ -22,7 +22,7 @@ from tests.rewrite.near_misses import changed_in_one_operand, has_value_of
 from tests.show.reading_back import check_read_back
 
 X, Y = fg.vars("x y")
-V, W = fg.var("v", (3,)), fg.var("w", (3,))
+V, W, LONG = fg.var("v", (3,)), fg.var("w", (3,)), fg.var("l", (60, 2))
 M = fg.var("m", (3, 3))
 NUMBERS = [0.0, -0.0, 1.0, -1.0, 2.5, -3.0, 0.3, -0.7]
 
@@ -689,15 +689,22 @@ READINGS = {
         lambda: fg.gradient(np.sum(np.exp(V[:, None] * W)), V),
         "sum(w*exp(outer(v, w)), axis=1)",
     ),
-    "sum_of_stored, of infinities": (
+    "small_constant, of infinities": (
         lambda: X * np.sum(fg.const(np.zeros((2, 2))).at[:, 1].add(np.full(2, np.inf)), axis=1),
         "full(2, x*inf)",
     ),
-    "sum_of_stored": (
+    "small_constant, of a row": (
         lambda: fg.gradient(
             -np.sum(fg.log_softmax(M, axis=1)[np.arange(3), np.array([0, 2, 1])]), M
         ),
         "zeros((3, 3)).at[[0, 1, 2], [0, 2, 1]].add(full(3, -1.0)) + softmax(m, axis=1)",
+    ),
+    "small_constant, of equal entries": (
+        lambda: fg.gradient(
+            -np.sum(fg.log_softmax(LONG, axis=1)[np.arange(60), [0, 1] * 30]), LONG
+        ),
+        "let a = zeros((60, 2)).at[<int64[60]>, <int64[60] #2>].add(full(60, -1.0))\n"
+        "in a + softmax(l, axis=1)",
     ),
     "scaled_entry": (
         lambda: fg.gradient((V[0] * V[1] - 1) ** 2, V),

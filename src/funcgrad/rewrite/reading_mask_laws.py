@@ -19,7 +19,6 @@ from funcgrad.ops.base import op
 from funcgrad.ops.elementwise import arithmetic, logic, selection
 from funcgrad.ops.stores import index_add_op, index_set_op
 from funcgrad.rewrite.constant_values import value_of
-from funcgrad.rewrite.monomials import scalars_apart
 from funcgrad.rewrite.reading_array_laws import MOST_ENTRIES, ReadingLaw
 from funcgrad.rewrite.reading_complex_laws import is_guarded
 from funcgrad.rewrite.reading_guard_laws import conjuncts, zeros_for
@@ -147,34 +146,10 @@ def _computed_array(expr: Expr) -> Any:
 _STORES = (indexing.scatter_op, index_set_op, index_add_op)
 
 
-def _sum_of_stored(expr: Expr) -> Expr | None:
-    """sum(-zeros((2, 3)).at[[0, 1], [2, 0]].add(ones(2)), axis=1) = -ones(2): of constants."""
-    (x,) = expr.args
-    if x.dtype.kind != "f":
-        return None
-    alike, rest = scalars_apart(x)
-    if alike.powers or len(rest.powers) != 1:
-        return None
-    ((stored, k),) = rest.powers.values()
-    arrays = [constant_array(arg) for arg in stored.args]
-    if k != 1 or stored.op is not indexing.scatter_op or any([a is None for a in arrays]):
-        return None
-    if not 0 < stored.size <= _MOST_STORED or not expr.size or x.dtype != expr.dtype:
-        return None
-    found = expr.op.run(stored.op.run(*arrays, **dict(stored.params)), **dict(expr.params))
-    first = found.flat[0]
-    if np.any(found != first):
-        return None
-    number = scalar(alike.number * first, expr.dtype)
-    return op.broadcast_to(number, shape=expr.shape)  # type: ignore[no-any-return]
-
-
-_MOST_STORED = 10_000
-
-
 def _small_constant(expr: Expr) -> Expr | None:
-    """zeros(3, bool).at[1].add(True) is the constant [False, True, False], for few entries."""
-    if not 0 < expr.size <= MOST_ENTRIES or not expr.ndim or expr.dtype.kind not in "fb":
+    """zeros(3, bool).at[1].add(True) is the constant [False, True, False], for few entries, or equal ones."""
+    most = _MOST_STORED if expr.op is indexing.scatter_op else MOST_ENTRIES
+    if not 0 < expr.size <= most or not expr.ndim or expr.dtype.kind not in "fb":
         return None
     arrays = [constant_array(arg) for arg in expr.args]
     if any([array is None for array in arrays]):
@@ -184,11 +159,12 @@ def _small_constant(expr: Expr) -> Expr | None:
     if np.array_equal(found, np.full(found.shape, first), equal_nan=expr.dtype.kind == "f"):
         value = scalar(first.item(), expr.dtype)
         return op.broadcast_to(value, shape=expr.shape)  # type: ignore[no-any-return]
-    return const(found) if len(str(found.tolist())) <= _LONGEST else None
+    is_few = expr.size <= MOST_ENTRIES and len(str(found.tolist())) <= _LONGEST
+    return const(found) if is_few else None
 
 
-_LONGEST = 40
-"""Characters of a constant that is written out."""
+_LONGEST, _MOST_STORED = 40, 10_000
+"""Characters of a constant that is written out, and entries of one that may be a repeated number."""
 
 
 def _nothing_stored(expr: Expr) -> Expr | None:
@@ -224,7 +200,6 @@ MASK_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "bitwise_or": (_small_constant, _or_never),
         "scatter_add": (_nothing_stored, _small_constant),
         "getitem": (_small_constant,),
-        "sum": (_sum_of_stored,),
         "any": (_small_constant,),
         "add": (_small_constant,),
         "multiply": (_small_constant,),

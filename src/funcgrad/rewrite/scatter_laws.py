@@ -121,6 +121,21 @@ def scattered_total(expr: Expr) -> Expr | None:
     return reduction.sum_op(v, axis=tuple(range(v.ndim))) if v.ndim else v
 
 
+def scattered_sums(expr: Expr) -> Expr | None:
+    """sum(zeros.at[i, j].add(v), axis=1) = zeros.at[i].add(v), for an array of places of each axis."""
+    (x,), axes = expr.args, dict(expr.params)["axis"]
+    if x.op is not indexing.scatter_op or not 0 < len(axes) < x.ndim or expr.dtype != x.dtype:
+        return None
+    v, *arrays = x.args
+    if dict(x.params)["spec"] != ("array",) * x.ndim or -1 in x.shape:
+        return None
+    if any([array.shape != v.shape for array in arrays]):
+        return None
+    kept = [array for axis, array in enumerate(arrays) if axis not in axes]
+    found: Expr = indexing.scatter_op(v, *kept, spec=("array",) * len(kept), shape=expr.shape)
+    return found
+
+
 def joined_scatters(expr: Expr) -> Expr | None:
     """scatter(x) + scatter(y) = scatter(x + y) for one index, also within a sum with an array."""
     for first, second in (expr.args, expr.args[::-1]):
@@ -221,6 +236,27 @@ def entries_of_scattered(expr: Expr) -> Expr | None:
             first = start - other.start
             of_result.append(_AxisRange(first, stop - other.start, one.is_dropped, one.is_array))
     return _scatter(x.args[0][tuple(of_entries)], x, of_result, expr)
+
+
+def scattered_twice(expr: Expr) -> Expr | None:
+    """scatter(scatter(v)) = scatter(v), for indices of slices and numbers."""
+    x = expr.args[0]
+    added = None if len(expr.args) > 1 else _scattered_ranges(expr)
+    inner = None if added is None else _scattered_ranges(x)
+    if added is None or inner is None:
+        return None
+    own = iter(inner)
+    places = []
+    for one, length in zip(added, expr.shape, strict=True):
+        part = one if one.is_dropped else next(own)
+        if part.is_array and one[:2] != (0, length):
+            return None
+        if not (one.is_dropped or part.is_array):
+            part = part._replace(start=part.start + one.start, stop=part.stop + one.start)
+        places.append(part)
+    if any([one.is_array for one in places]) and any([one.is_dropped for one in places]):
+        return None
+    return _scatter(x.args[0], x, places, expr)
 
 
 def reshaped_scatter(expr: Expr) -> Expr | None:

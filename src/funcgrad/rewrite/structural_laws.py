@@ -404,7 +404,11 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         StructuralLaw(_part_of_repeated, (op.broadcast_to,)),
         _MOVED,
     ),
-    "scatter_add": (StructuralLaw(store_laws.of_no_entries), _MOVED),
+    "scatter_add": (
+        StructuralLaw(store_laws.of_no_entries),
+        StructuralLaw(scatter_laws.scattered_twice, (indexing.scatter_op,)),
+        _MOVED,
+    ),
     "concatenate": (
         StructuralLaw(store_laws.of_parts_with_entries),
         StructuralLaw(_joined_mask, (selection.mask,), _NUMBERS),
@@ -446,6 +450,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         StructuralLaw(_sum_over_no_axes, holds="for finite reals"),
         StructuralLaw(_sum_of_repeated, holds="for finite reals"),
         StructuralLaw(scatter_laws.scattered_total, (indexing.scatter_op,), "for finite reals"),
+        StructuralLaw(scatter_laws.scattered_sums, (indexing.scatter_op,), "for finite reals"),
         StructuralLaw(_masked_sum, (selection.mask,)),
         StructuralLaw("funcgrad.rewrite.matrix_laws:sum_of_product", _PRODUCTS, "for finite reals"),
     ),
