@@ -706,6 +706,45 @@ def test_the_argument_itself_may_be_captured_in_any_way(kind, way):
     assert fg.jit(fg.grad(f))(1.3) == pytest.approx(10 + 1.3**2)
 
 
+COPIES = {
+    "float": lambda x: float(x),
+    "numpy.float64": lambda x: np.sin(np.float64(x)),
+    "item": lambda x: x.item(),
+    "tolist": lambda x: x.tolist(),
+    "an array": lambda x: np.array(x).sum(),
+    "a name": lambda x: fg.name(x, "h"),
+    "a copy in a branch": lambda x: fg.cond(x > 0, lambda: float(x), lambda: x),
+    "a copy in a loop": lambda x: scan(lambda c, t: (c + float(x) * t, None), 0.0, np.ones(2))[0],
+    "a copy under vmap": lambda x: np.sum(fg.vmap(lambda t: t * float(x))(np.ones(2))),
+}
+
+
+@pytest.mark.parametrize("kind", ["custom_vjp", "custom_jvp"])
+@pytest.mark.parametrize("way", COPIES)
+def test_a_copy_of_an_argument_is_no_captured_value(kind, way):
+    made = getattr(fg, kind)(COPIES[way])
+    if kind == "custom_vjp":
+        made.defvjp(lambda x: (COPIES[way](x), None), lambda _, g: (10.0 * g,))
+    else:
+        made.defjvp(lambda primals, tangents: (COPIES[way](*primals), 10.0 * tangents[0]))
+    for derivative in (fg.grad(made), fg.jacfwd(made), fg.jit(fg.grad(made))):
+        assert derivative(1.2) == pytest.approx(10.0)
+    assert fg.grad(lambda w: made(w) + float(w))(1.2) == pytest.approx(11.0)
+
+
+@pytest.mark.parametrize("kind", ["custom_vjp", "custom_jvp"])
+def test_a_copy_of_a_captured_value_has_its_derivative(kind):
+    def f(w):
+        made = getattr(fg, kind)(lambda y: float(y) * float(w))
+        if kind == "custom_vjp":
+            made.defvjp(lambda y: (float(y) * float(w), w), lambda w, g: (w * g,))
+        else:
+            made.defjvp(lambda p, t: (float(p[0]) * float(w), w * t[0]))
+        return made(w)
+
+    assert fg.grad(f)(1.3) == fg.jit(fg.grad(f))(1.3) == pytest.approx(2.6)
+
+
 def test_a_rule_that_calls_its_function_and_captures():
     def f(y, w):
         made = fg.custom_vjp(lambda y: w * y)

@@ -192,27 +192,33 @@ class LinearRule(NamedTuple):
 
 
 def _captured(results: Sequence[Expr], given: Sequence[Expr], start: int) -> list[Expr]:
-    known = set(map(id, given))
+    known = set(map(_identity, given))
 
     def operands(expr: Expr) -> tuple[Expr, ...]:
-        return () if id(expr) in known or expr.birth < start else expr.args
+        return () if _identity(expr) in known or expr.birth < start else expr.args
 
     return [
         expr
         for expr in subexpressions(*results, operands=operands)
-        if expr.birth < start and expr.op is not CONSTANT and id(expr) not in known
+        if expr.birth < start and expr.op is not CONSTANT and _identity(expr) not in known
     ]
+
+
+def _identity(expr: Expr) -> tuple[int, int]:
+    """What an argument and its copies share, such as ``float(x)``: they have one tuple of operands."""
+    return (id(expr.op), id(expr.args)) if expr.args else (id(expr), 0)
 
 
 def _program_of(results: Sequence[Expr], values: Sequence[Expr]) -> Body:
     """The results as a program of these values."""
-    inputs = {id(x): symbol(f"x{i}", x.type) for i, x in enumerate(values)}
+    inputs = {_identity(x): symbol(f"x{i}", x.type) for i, x in enumerate(values)}
 
     def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
-        return inputs[id(expr)] if id(expr) in inputs else rebuild(expr, args)
+        known = inputs.get(_identity(expr))
+        return rebuild(expr, args) if known is None else known
 
-    outputs = folded(results, step, operands=lambda x: () if id(x) in inputs else x.args)
-    return body_of([inputs[id(x)] for x in values], outputs)
+    outputs = folded(results, step, operands=lambda x: () if _identity(x) in inputs else x.args)
+    return body_of([inputs[_identity(x)] for x in values], outputs)
 
 
 def _with_tangents(

@@ -37,6 +37,7 @@ from funcgrad.expr.node import (
     is_simple,
     mark_derived,
     mark_simple,
+    set_birth,
     set_simple,
 )
 from funcgrad.expr.operator_dispatch import (
@@ -499,10 +500,12 @@ def assemble_node(
 
 
 def labeled(expr: Expr, label: str | None) -> Expr:
-    """The same node with a name for display. A variable keeps its own."""
+    """The same node with a name for display, made when it was made. A variable keeps its own."""
     if expr.op is INPUT:
         return expr
-    return _closed(expr.op, expr.args, expr.params, expr.type, expr.traced, label, expr.source)
+    node = _closed(expr.op, expr.args, expr.params, expr.type, expr.traced, label, expr.source)
+    set_birth(node, expr.birth)
+    return node
 
 
 def as_derived(expr: Expr, names: tuple[str, ...] = ()) -> Expr:

@@ -150,6 +150,7 @@ _slots: Any = ExprBase
 _set_graph = _slots._graph.__set__
 _set_derived = _slots._derived.__set__
 set_numpys = _slots._numpys.__set__
+set_birth = _slots.birth.__set__
 set_simple = _slots._simple.__set__
 set_value = _slots._value.__set__
 set_varied = _slots._varied.__set__
