@@ -150,6 +150,23 @@ def test_a_plus_sign_is_written_as_one(expr, written):
     check_read_back(expr, {"x": 1.5})
 
 
+N = fg.var("n", (), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("expr", "written"),
+    [
+        (-(N * X), "-(n*x)"),
+        (-(X * N), "-x*n"),
+        (-((X > 1) * X / 2), "-((x > 1)*x/2)"),
+    ],
+    ids=str,
+)
+def test_a_sign_before_a_truth_value_or_an_unsigned_number_is_that_of_the_product(expr, written):
+    assert repr(expr) == written
+    check_read_back(expr, {"x": 1.5, "n": np.uint8(3)})
+
+
 def test_a_product_with_its_own_logarithm_is_written_out():
     slope = fg.gradient(1 / (X * np.log(X)), X)
     assert repr(slope) == "-(log(x) + 1)/(x**2*log(x)**2)"

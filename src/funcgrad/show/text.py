@@ -228,13 +228,21 @@ def write(expr: Expr, parts: list[Written], functions: Mapping[Body, Function] =
     if operation.hidden or is_plain_pick(expr):
         return parts[0]
     if operation is arithmetic.negative:
-        inner = ATOM if parts[0].text.startswith("-") else PRODUCT
+        apart = parts[0].text.startswith("-") or _first_factor(expr.args[0]).dtype.kind in "bu"
+        inner = ATOM if apart else PRODUCT
         return Written("-" + parenthesized(as_array(parts[0]), inner), PRODUCT)
     if operation is arithmetic.square:
         return Written(parenthesized(as_array(parts[0]), POWER + 1) + "**2", POWER)
     if operation.infix:
         return _infix(operation, parts)
     return _call(expr, operation, parts, functions)
+
+
+def _first_factor(expr: Expr) -> Expr:
+    """The factor that a sign before a product negates: NumPy has no -p of a truth value, and -n wraps."""
+    while (getattr(expr.op, "infix", None) or " ")[0] in "*/":
+        expr = written_operands(expr)[0].expr
+    return expr
 
 
 def _call(
