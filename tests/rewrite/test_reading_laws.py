@@ -142,6 +142,61 @@ READINGS = {
     "like_factors of sigmoids": (lambda: fg.gradient(np.tanh(X), X), "1/cosh(x)**2"),
     "like_factors in order": (lambda: np.cos(X) * Y * 0.5, "y*cos(x)/2"),
     "like_factors by zero": (lambda: Y * (0.0 * X), "0.0"),
+    "like_factors with equal sums": (lambda: np.sin(X) * (Y + X) / (X + Y), "sin(x)"),
+    "like_factors with equal sums, opposite": (
+        lambda: fg.gradient(np.sin(X) / (1 - np.cos(X)), X),
+        "-1/(1 - cos(x))",
+    ),
+    "like_factors with equal sums, of whole numbers": (
+        lambda: fg.gradient(np.arctan((X + 1) / (1 - X)), X),
+        "1/(x**2 + 1)",
+    ),
+    "like_factors with equal sums, not of roots": (
+        lambda: Y * np.sqrt(X - Y) * np.sqrt(Y - X),
+        "y*sqrt(x - y)*sqrt(y - x)",
+    ),
+    "like_factors in sigmoids": (
+        lambda: fg.gradient(Y / (1 + np.exp(-3 * X)), X),
+        "3*y*sigmoid(3*x)*sigmoid(-3*x)",
+    ),
+    "like_factors, joined exponentials": (lambda: Y * np.exp(X + Y) * np.exp(X - Y), "y*exp(2*x)"),
+    "like_factors, exponentials not with more terms": (
+        lambda: fg.gradient(np.exp(-np.exp(-X)), X),
+        "exp(-exp(-x))*exp(-x)",
+    ),
+    "like_factors in signs, of a quotient": (lambda: Y * X / np.abs(X) ** 3, "y*sign(x)/x**2"),
+    "like_factors in signs, of terms": (
+        lambda: X / np.abs(X) ** 3 + np.sign(X) / X**2,
+        "2*sign(x)/x**2",
+    ),
+    "like_factors, root of squares": (
+        lambda: fg.gradient(np.arccos((1 - X**2) / (1 + X**2)), X),
+        "2*sign(x)/(x**2 + 1)",
+    ),
+    "like_terms that cancel up to rounding": (
+        lambda: fg.gradient(np.sqrt(2 * X) / np.sqrt(X), X),
+        "0.0",
+    ),
+    "like_terms of a polynomial": (
+        lambda: fg.gradient((2 * X - 1) * (4 * X**2 - 4 * X + 1), X),
+        "24*x**2 - 24*x + 6",
+    ),
+    "half_at_a_tie, squared": (
+        lambda: fg.gradient(fg.gradient(np.maximum(X, 0) ** 2, X), X),
+        "(sign(x) + 1)**2/2",
+    ),
+    "guarded, by products": (
+        lambda: fg.gradient(np.sqrt(X**2 * np.cos(Y) ** 2 + np.sin(Y) ** 2), Y),
+        "(1 - x**2)*sin(y)*cos(y)/sqrt(x**2*cos(y)**2 + sin(y)**2)",
+    ),
+    "guarded, zero by a sum": (
+        lambda: mask(X != 0, (X * Y + X**2) * np.cos(Y)),
+        "(x*y + x**2)*cos(y)",
+    ),
+    "guarded, of conditions": (
+        lambda: fg.gradient(np.max(V) - np.min(V), V),
+        "let a = v == max(v)\n    b = v == min(v)\nin a/sum(a) - b/sum(b)",
+    ),
     "like_terms": (lambda: X + Y - X, "y"),
     "like_terms of products": (lambda: Y * X + X * Y, "2*x*y"),
     "like_terms of nothing": (lambda: X - Y + Y - X, "0.0"),
@@ -926,6 +981,16 @@ def test_a_program_is_printed_as_it_was_written():
     assert repr(program) == "x*y/x + x - x"
     assert repr(fg.simplify(X * Y / X) + X - X) == "y + x - x"
     assert repr(fg.trace(lambda x: (x + 1e16) - 1e16, 1.0)) == "x + 1e+16 - 1e+16"
+
+
+def test_the_opposite_of_a_comparison_is_printed_as_one():
+    e = np.where(X < 0, 0, np.where(X < Y, X**2, Y))
+    assert repr(fg.gradient(e, X)) == "where(x < y, where(x >= 0, 2*x, 0), 0)"
+    assert repr(np.logical_not(X < 0)) == "logical_not(x < 0)"
+
+
+def test_entries_of_constants_are_printed_as_numbers():
+    assert repr(np.polyval([2.0, 3.0], X)) == "(0*x + 2)*x + 3"
 
 
 def test_a_derived_formula_is_printed_alike_from_a_file():

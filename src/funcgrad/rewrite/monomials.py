@@ -160,11 +160,13 @@ def _raised(base: Expr, part: Monomial, exponent: float) -> Monomial:
     """A power of a product: the product of powers, if that is as defined; else a power of it as a whole."""
     if _has_power(part, exponent):
         return part.to_the(exponent)
-    if len(part.powers) == 1 and part.number > 0:  # of an even power
-        ((inner, k),) = part.powers.values()
-        size: Expr = magnitude.absolute(inner)
-        return Monomial(part.number**exponent, {size.key: (size, k * exponent)})
-    return power(base, exponent)
+    even = all([k % 2 == 0 for _, k in part.powers.values()])
+    if part.number <= 0 or not part.powers or not even:
+        return power(base, exponent)
+    found = Monomial(part.number**exponent, {})
+    for x, k in part.powers.values():
+        found = found.times(power(x if is_positive(x) else magnitude.absolute(x), k * exponent))
+    return found
 
 
 def _exponent(expr: Expr) -> float | None:
@@ -216,6 +218,16 @@ def _negated(expr: Expr) -> Monomial:
 def _is_multiple_of_identity(array: Array) -> bool:
     rows, columns = array.shape
     return rows == columns and np.array_equal(array, array.flat[0] * np.eye(rows))
+
+
+def is_positive(base: Expr) -> bool:
+    """Whether a factor is an exponential, or a sum of even powers and of a positive number."""
+    base = unbroadcast(base)
+    if base.op not in SUMS:
+        return base.op in (exponential.exp, trigonometric.cosh)
+    found = terms_of(base).values()
+    even = [k % 2 == 0 for term in found for _, k in term.powers.values()]
+    return all([t.number > 0 for t in found]) and all(even) and not all([t.powers for t in found])
 
 
 def _lifted(part: Monomial, shape: tuple[int, ...]) -> Monomial:
@@ -422,12 +434,19 @@ def _sum(expr: Expr, parts: tuple[list[Monomial], ...]) -> list[Monomial]:
 
 
 def collected(found: Iterable[Monomial]) -> Summands:
-    """Like terms as one; those that cancel are left out."""
+    """Like terms as one; those that cancel, up to rounding, are left out."""
     sums: Summands = {}
     for term in found:
         known = sums.get(term.key)
-        sums[term.key] = term if known is None else term._replace(number=known.number + term.number)
+        sums[term.key] = term if known is None else _added(known, term)
     return {key: term for key, term in sums.items() if term.number != 0}
+
+
+def _added(term: Monomial, other: Monomial) -> Monomial:
+    """The sum of like terms; 0 if no more than rounding is left of them, as of sqrt(2) - 2/sqrt(2)."""
+    number = term.number + other.number
+    rounding = _FEW_UNITS * np.finfo(float).eps * max(abs(term.number), abs(other.number))
+    return other._replace(number=0.0 if abs(number) <= rounding else number)
 
 
 def is_alike(found: Summands) -> bool:

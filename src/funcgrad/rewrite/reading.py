@@ -17,6 +17,7 @@ from funcgrad.graph import subexpressions
 from funcgrad.ops.base.op import columns_of, leaf
 from funcgrad.rewrite.decompose import decomposed
 from funcgrad.rewrite.monomials import memoized_terms
+from funcgrad.rewrite.reading_case_laws import with_opposite_comparison
 from funcgrad.rewrite.reading_matrix_laws import COMPOSITIONS
 from funcgrad.rewrite.simplify import simplify_all
 
@@ -48,6 +49,7 @@ def reading(exprs: Sequence[Expr]) -> ReadFormulas:
         return ReadFormulas(folded(exprs, _composed), False)
     with memoized_terms():
         read = decomposed(simplify_all(derived, mode="reading"), _is_shown)
+        read = folded(read, with_opposite_comparison)
     known = {id(expr): _without_leaf(new) for expr, new in zip(derived, read, strict=True)}
     return ReadFormulas(folded(exprs, _composed, known), all(map(_is_read, exprs)))
 

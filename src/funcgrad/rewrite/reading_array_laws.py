@@ -377,6 +377,15 @@ def entry_of_vector(expr: Expr) -> Expr | None:
     return x[tuple(numbers)]  # type: ignore[no-any-return]
 
 
+def entry_of_constant(expr: Expr) -> Expr | None:
+    """array([1, 2])[0] = 1."""
+    (x, *arrays) = expr.args
+    if arrays or expr.shape or x.op is not CONSTANT:
+        return None
+    places = [... if i == "..." else i for i in dict(expr.params)["spec"]]
+    return scalar(np.asarray(x.value)[tuple(places)], expr.dtype)
+
+
 def outer_product(expr: Expr) -> Expr | None:
     """x[:, None]*y = outer(x, y) for vectors."""
     if expr.ndim != 2 or any([arg.op is not op.broadcast_to for arg in expr.args]):

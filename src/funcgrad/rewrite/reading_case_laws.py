@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import reduce
 from itertools import permutations
+from operator import mul
 from types import MappingProxyType
 
 import numpy as np
 
-from funcgrad.expr import Expr, scalar
+from funcgrad.expr import Expr, rebuild, scalar
 from funcgrad.graph import Key, unnested
 from funcgrad.ops import reduction, shape
 from funcgrad.ops.base.op import Op, broadcast_to
@@ -26,6 +27,7 @@ from funcgrad.rewrite.monomials import (
     SUMS,
     Monomial,
     collected,
+    is_positive,
     monomial,
     power,
     product_of,
@@ -82,9 +84,9 @@ def _beside_infinite(expr: Expr) -> Expr | None:
 
 
 def _zeros(condition: Expr) -> dict[Key, Expr]:
-    """The expressions of which one is zero where a condition does not hold."""
+    """The expressions that are zero where a condition does not hold."""
     conditions = unnested(unbroadcast(condition), _disjuncts)
-    return {x.key: x for one in conditions for x in _nonzero(one)}
+    return {x.key: x for one in conditions for x in (*_nonzero(one), *_nonzero_product(one))}
 
 
 def _needs_no_guard(value: Expr, zeros: Mapping[Key, Expr]) -> bool:
@@ -122,12 +124,18 @@ def _nonzero(p: Expr) -> list[Expr]:
     if p.op is reduction.any_op and not p.shape:
         return [x for q in unnested(unbroadcast(p.args[0]), _disjuncts) for x in _nonzero(q)]
     if p.op is not logic.not_equal or value_of(p.args[1]) != 0:
-        return []
+        return [p, shape.astype(p, float)] if p.dtype.kind == "b" and p.op not in _BOTH else []
     x = unbroadcast(p.args[0])
     sides = x.args if x.op is trigonometric.hypot else ()
     factors = [*monomial(x).powers.values()] if x.dtype.kind == "f" else []
     of_power = [base for base, k in factors if k > 0 and len(factors) == 1]
     return [x, *map(unbroadcast, (*sides, *of_power))]
+
+
+def _nonzero_product(p: Expr) -> list[Expr]:
+    """x*y, where x != 0 & y != 0 does not hold."""
+    parts = [_nonzero(q)[:1] for q in unnested(p, conjuncts)] if p.op in _BOTH else []
+    return [reduce(mul, [x for (x,) in parts])] if parts and all(parts) else []
 
 
 def _is_infinite(base: Expr, exponent: float, zeros: Mapping[Key, Expr]) -> bool:
@@ -140,7 +148,8 @@ def _is_infinite(base: Expr, exponent: float, zeros: Mapping[Key, Expr]) -> bool
         return _vanishes(base.args[0], zeros)
     if base.op is arithmetic.power and exponent > 0 and _vanishes(base.args[0], zeros):
         of_exponent = terms_of(base.args[1]).values()
-        for x in (None, *zeros.values()):  # less one of the expressions that are zero
+        numbers = [x for x in zeros.values() if x.dtype.kind == "f"]
+        for x in (None, *numbers):  # less one of the expressions that are zero
             less = () if x is None else terms_of(-x).values()
             rest = collected([t for t in (*of_exponent, *less) if not _has_factor(t, zeros)])
             if [t.number < 0 and not t.powers for t in rest.values()] == [True]:
@@ -164,7 +173,14 @@ def _vanishes(expr: Expr, zeros: Mapping[Key, Expr]) -> bool:
 
 
 def _has_factor(term: Monomial, zeros: Mapping[Key, Expr]) -> bool:
-    return any([unbroadcast(base).key in zeros and k > 0 for base, k in term.powers.values()])
+    """Whether a term is zero where some expressions are, which may be products."""
+    positive = {unbroadcast(base).key: base for base, k in term.powers.values() if k > 0}
+    if any([key in zeros for key in positive]):
+        return True
+    if any([base.op in SUMS and _vanishes(base, zeros) for base in positive.values()]):
+        return True
+    products = [monomial(x).powers for x in zeros.values() if x.dtype.kind == "f"]
+    return any([len(p) > 1 and positive.keys() >= p.keys() for p in products])
 
 
 def _cases(expr: Expr) -> Expr | None:
@@ -234,18 +250,8 @@ def _is_never_zero(expr: Expr) -> Expr | None:
     if value_of(zero) != 0 or x.dtype.kind != "f":
         return None
     found = monomial(x)
-    positive = [_is_positive(base) for base, _ in found.powers.values()]
+    positive = [is_positive(base) for base, _ in found.powers.values()]
     return scalar(True, expr.dtype) if found.powers and found.number and all(positive) else None
-
-
-def _is_positive(base: Expr) -> bool:
-    """Whether a factor is an exponential, or a sum of even powers and of a positive number."""
-    base = unbroadcast(base)
-    if base.op not in SUMS:
-        return base.op in (exponential.exp, trigonometric.cosh)
-    found = terms_of(base).values()
-    even = [k % 2 == 0 for term in found for _, k in term.powers.values()]
-    return all([t.number > 0 for t in found]) and all(even) and not all([t.powers for t in found])
 
 
 def _is_above(base: Expr, x: Expr) -> bool:
@@ -269,18 +275,34 @@ def _half_at_a_tie(expr: Expr) -> Expr | None:
         return None
     found = monomial(value)
     for base, k in found.powers.values():
-        if k != 1 or not _is_half_at(unbroadcast(base), condition):
+        if k <= 0 or not k.is_integer() or not _is_half_at(unbroadcast(base), condition):
             continue
-        rest = found.times(power(base, -1.0))
+        rest = found.times(power(base, -k))
         x, y = condition.args if condition.op is logic.greater_equal else condition.args[::-1]
         larger: Expr = extrema.maximum(x, y)
-        if value_of(y) == 0 and any(
-            [unbroadcast(factor).key == larger.key for factor, k in rest.powers.values() if k > 0]
+        if (
+            k == 1
+            and value_of(y) == 0
+            and any(
+                [
+                    unbroadcast(factor).key == larger.key
+                    for factor, m in rest.powers.values()
+                    if m > 0
+                ]
+            )
         ):
             return product_of(rest, expr)
-        side = (np.sign(x - y) + 1) / 2
+        side = ((np.sign(x - y) + 1) / 2) ** k
         return product_of(rest, expr) * side if rest.powers or rest.number != 1 else side  # type: ignore[no-any-return]
     return None
+
+
+def with_opposite_comparison(expr: Expr, args: tuple[Expr, ...]) -> Expr:
+    """A node on operands; not x < y is x >= y, of finite numbers."""
+    opposite, _ = _OPPOSITE.get(args[0].op if args else None, (None, None))
+    if expr.op is logic.logical_not and opposite is not None:
+        return opposite(*args[0].args)  # type: ignore[no-any-return]
+    return rebuild(expr, args)
 
 
 def _known_conjunct(expr: Expr) -> Expr | None:

@@ -5,12 +5,21 @@ Each law takes a `Monomial` to one that is equal up to rounding, wherever both a
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import combinations, permutations
+from math import gcd
 
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.graph import Key
 from funcgrad.ops.base import op
-from funcgrad.ops.elementwise import arithmetic, extrema, logic, magnitude, selection, trigonometric
+from funcgrad.ops.elementwise import (
+    arithmetic,
+    exponential,
+    extrema,
+    logic,
+    magnitude,
+    selection,
+    trigonometric,
+)
 from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.monomials import (
     SUMS,
@@ -20,6 +29,7 @@ from funcgrad.rewrite.monomials import (
     collected,
     monomial,
     power,
+    product_of,
     sum_of,
     terms_of,
     unbroadcast,
@@ -45,7 +55,13 @@ def in_sines(term: Monomial) -> Monomial:
 
 
 def in_signs(term: Monomial) -> Monomial:
-    """x*sign(x) = abs(x); x**2*sign(x) = x*abs(x); abs(x)*sign(x) = x; sign(x)/abs(x) = 1/x."""
+    """x*sign(x) = abs(x); abs(x)*sign(x) = x; sign(x)/abs(x) = 1/x; x/abs(x)**3 = sign(x)/x**2."""
+    for base, times in list(term.powers.values()):
+        x = base.args[0] if base.op is magnitude.absolute else base
+        of_x = term.powers.get(x.key, (x, 0.0))[1]
+        if x is not base and times < 0 and times % 2 == 1 and of_x % 2 == 1:
+            sign = power(magnitude.sign_op(x), 1.0)
+            term = term.times(power(base, -times)).times(power(x, times)).times(sign)
     for base, times in list(term.powers.values()):
         if base.op is not magnitude.sign_op or not times > 0 or not times.is_integer():
             continue
@@ -66,6 +82,73 @@ def in_signs(term: Monomial) -> Monomial:
             term = term.times(power(old, -k)) if k else term
         for factor, k in new:
             term = term.times(power(factor, k))
+    return term
+
+
+def with_equal_sums(term: Monomial) -> Monomial:
+    """(x + y)/(y + x) = 1; (x - y)/(y - x)**2 = -1/(y - x); 2/(2*x + 4) = 1/(x + 2)."""
+    sums = [(base, k) for base, k in term.powers.values() if base.op in SUMS]
+    for (one, k), (other, m) in permutations(sums, 2):
+        if abs(k) > abs(m):
+            continue
+        found, others = terms_of(one), terms_of(other)
+        same = _is_same_sum(found, others)
+        if same or (k.is_integer() and _is_same_sum(found, _opposite(others))):
+            sign = 1.0 if same or k % 2 == 0 else -1.0
+            merged = term.times(power(one, -k)).times(power(other, k))
+            return with_equal_sums(merged._replace(number=merged.number * sign))
+    for base, k in sums:
+        part = _whole_part(base) if k < 0 and k.is_integer() else 1
+        if part > 1 and (term.number * part**k).is_integer():
+            rest = [t._replace(number=t.number / part) for t in terms_of(base).values()]
+            smaller = term.times(power(base, -k)).times(power(sum_of(collected(rest), base), k))
+            return with_equal_sums(smaller._replace(number=term.number * part**k))
+    return term
+
+
+def _opposite(found: Summands) -> Summands:
+    return {key: t._replace(number=-t.number) for key, t in found.items()}
+
+
+def _whole_part(base: Expr) -> int:
+    """The largest whole number that divides all terms of a sum with whole numbers."""
+    numbers = [t.number for t in terms_of(base).values()]
+    return gcd(*map(int, numbers)) if all([n.is_integer() for n in numbers]) else 1
+
+
+def in_sigmoids(term: Monomial) -> Monomial:
+    """sigmoid(x)*exp(-x)/(1 + exp(-x)) = sigmoid(x)*sigmoid(-x)."""
+    if not any([base.op is exponential.sigmoid for base, _ in term.powers.values()]):
+        return term
+    for base, k in term.powers.values():
+        found = dict(terms_of(base)) if base.op in SUMS and k == -1 else {}
+        one = found.pop(frozenset(), None)
+        if one is None or one.number != 1 or len(found) != 1:
+            continue
+        (wave,) = found.values()
+        ((inner, times),) = wave.powers.values() if len(wave.powers) == 1 else ((base, 0.0),)
+        if wave.number != 1 or inner.op is not exponential.exp:
+            continue
+        if term.powers.get(inner.key, (inner, 0.0))[1] == times:
+            inside = monomial(inner.args[0])
+            x = product_of(inside._replace(number=inside.number * times), inner)
+            rest = term.times(power(base, 1.0)).times(power(inner, -times))
+            return rest.times(power(exponential.sigmoid(x), 1.0))
+    return term
+
+
+def joined_exponentials(term: Monomial) -> Monomial:
+    """exp(x + y)*exp(x - y) = exp(2*x), if there are no more terms in the exponent."""
+    waves = [item for item in term.powers.values() if item[0].op is exponential.exp]
+    for (one, k), (other, m) in combinations(waves, 2):
+        found, others = terms_of(one.args[0]), terms_of(other.args[0])
+        joined = [t._replace(number=t.number * k) for t in found.values()]
+        joined += [t._replace(number=t.number * m) for t in others.values()]
+        exponent = collected(joined)
+        if len(exponent) <= min(len(found), len(others)):
+            rest = term.times(power(one, -k)).times(power(other, -m))
+            wave: Expr = exponential.exp(sum_of(exponent, one.args[0]))
+            return joined_exponentials(rest.times(monomial(wave)))
     return term
 
 

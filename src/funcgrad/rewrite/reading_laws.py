@@ -15,6 +15,7 @@ from types import MappingProxyType
 import numpy as np
 
 from funcgrad.expr import Expr
+from funcgrad.graph import INPUT
 from funcgrad.ops.elementwise import (
     arithmetic,
     cardinal_sine,
@@ -50,11 +51,14 @@ from funcgrad.rewrite.reading_factors import (
     beside_sides,
     common_base,
     in_one_interval,
+    in_sigmoids,
     in_signs,
     in_sines,
+    joined_exponentials,
     joined_powers,
     over_one_denominator,
     split_powers,
+    with_equal_sums,
     with_safe_denominators,
 )
 from funcgrad.rewrite.reading_guard_laws import GUARD_READING
@@ -73,6 +77,8 @@ READING: tuple[Law, ...] = (
         lambda x: trigonometric.sech_squared(x), lambda x: 1 / np.square(np.cosh(x)), "where finite"
     ),
     Law(lambda x: np.square(np.tan(x)) + 1, lambda x: 1 / np.square(np.cos(x)), "where finite"),
+    Law(lambda x: np.square(np.sinh(x)) + 1, lambda x: np.square(np.cosh(x)), "where finite"),
+    Law(lambda x: np.square(np.cosh(x)) - 1, lambda x: np.square(np.sinh(x)), "where finite"),
     Law(lambda x, c: np.hypot(x, c), lambda x, c: np.sqrt(np.square(x) + c * c), "where finite"),
     Law(lambda x: np.exp(np.log(x)), lambda x: x, "where finite"),
     Law(lambda x: exponential.xlogx(x), lambda x: x * np.log(x), "where finite"),
@@ -90,7 +96,8 @@ def _changed(new: Expr, expr: Expr) -> Expr | None:
 # -- like factors and like terms -----------------------------------------------------------------
 def _like_factors(expr: Expr) -> Expr | None:
     """x*y/x = y; x**2*x**3 = x**5; 2*x*y/2 = x*y; cos(x)*y = y*cos(x); 1/(x*(y/x + 1)) = 1/(y + x)."""
-    found = in_signs(in_sines(with_safe_denominators(monomial(expr))))
+    found = with_equal_sums(with_safe_denominators(monomial(expr)))
+    found = joined_exponentials(in_signs(in_sines(in_sigmoids(found))))
     found = beside_sides(in_one_interval(over_one_denominator(found)))
     opened = multiplied_out({found.key: found})
     inside = [t for base, k in found.powers.values() if k == 1 for t in _summands(base)]
@@ -121,14 +128,14 @@ def _like_terms(expr: Expr) -> Expr | None:
     """x + y - x = y; x*f(y) + f(y) = (x + 1)*f(y); 1/(1 + x) - x/(1 + x)**2 = 1/(1 + x)**2."""
     if expr.op is arithmetic.negative and expr.args[0].op not in SUMS:
         return _like_factors(expr)
-    found = collected(map(split_powers, terms_of(expr).values()))
+    found = collected([in_signs(split_powers(term)) for term in terms_of(expr).values()])
     found = of_one_difference(beside_norms(found))
     opened = paired(distributed(found, alike=True))
     found = opened if len(opened) <= _MOST_TERMS_OPENED else paired(found)
     if len(found) < 2:
         return _changed(_sum_of_joined(found, expr), expr)
     opened = distributed(found)
-    found = opened if len(opened) <= len(found) else found
+    found = opened if len(opened) <= len(found) or _is_polynomial(opened) else found
     found = min(found, multiplied_out(found), of_one_sign(multiplied_out(found)), key=weight)
     factor, rest = _factored(found)
     if factor is None:
@@ -137,6 +144,13 @@ def _like_terms(expr: Expr) -> Expr | None:
     rest = collected([term.times(more.to_the(-1.0)) for term in rest.values()])
     whole = joined_powers(factor.times(more).times(_as_factor(rest, expr)))
     return _changed(product_of(whole, expr), expr)
+
+
+def _is_polynomial(found: Summands) -> bool:
+    """Whether terms are powers of one variable, which a polynomial has beside each other."""
+    powers = [item for term in found.values() for item in term.powers.items()]
+    plain = all([x.op is INPUT and k > 0 and k.is_integer() for _, (x, k) in powers])
+    return plain and len({key for key, _ in powers}) == 1
 
 
 def _sum_of_joined(found: Summands, like: Expr) -> Expr:
@@ -158,7 +172,8 @@ def _factored(found: Summands) -> tuple[Monomial | None, Summands]:
     rest = min(multiplied_out(rest), rest, key=weight)
     if below.powers and weight(rest) + below.weight < weight(found):
         return below, rest
-    number = abs(next(iter(found.values())).number) if is_alike(found) else common_part(found)
+    alike = is_alike(found) and not _is_polynomial(found)
+    number = abs(next(iter(found.values())).number) if alike else common_part(found)
     if number == 1:
         return None, found
     signs = [term._replace(number=term.number / number) for term in found.values()]

@@ -26,7 +26,12 @@ from funcgrad.rewrite.monomials import (
     terms_of,
     unbroadcast,
 )
-from funcgrad.rewrite.reading_array_laws import ReadingLaw, entry_of_vector, outer_product
+from funcgrad.rewrite.reading_array_laws import (
+    ReadingLaw,
+    entry_of_constant,
+    entry_of_vector,
+    outer_product,
+)
 from funcgrad.rewrite.reading_ops import diag_op, outer_op, trace_op, tril_op, triu_op
 
 
@@ -475,7 +480,7 @@ def _without_shift(expr: Expr) -> Expr | None:
 
 COMPOSITIONS: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {
-        "getitem": (_diagonal_of_matrix, entry_of_vector),
+        "getitem": (_diagonal_of_matrix, entry_of_constant, entry_of_vector),
         "mask": (_triangle,),
         "multiply": (outer_product,),
         "reshape": (_solution_of_vector, _scattered_diagonal),
