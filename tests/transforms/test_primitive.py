@@ -347,3 +347,32 @@ def test_compiled_code_that_asks_for_memory_to_write_to_has_a_copy():
     f = fg.primitive(of_buffer, [lambda y: 2 * y])
     np.testing.assert_array_equal(fg.jit(f)(np.array([2.0, 3.0])), [4.0, 9.0])
     assert fg.grad(lambda x: np.sum(f(x)))(np.array([2.0]))[0] == 4.0
+
+
+def slope_in_cases(x):
+    return 2 * x if x > 0 else x * 0.0 - 1.0
+
+
+def slope_with_a_handler(x):
+    try:
+        return math.log(x) + 1
+    except ValueError:
+        return 0.0 * x
+
+
+@pytest.mark.parametrize(
+    ("slope", "points"),
+    [(slope_in_cases, [0.5, -0.5]), (slope_with_a_handler, [0.5, 0.25])],
+    ids=["if", "try"],
+)
+def test_a_partial_derivative_may_branch_on_values(slope, points):
+    f = fg.primitive(lambda x: 0.0 * x, [slope])
+    wanted = [slope(x) for x in points]
+    derivatives = (fg.grad(f), fg.jacfwd(f), fg.jit(fg.grad(f)))
+    for derivative in derivatives:
+        assert [derivative(x) for x in points] == pytest.approx(wanted)
+        np.testing.assert_allclose(fg.vmap(derivative)(np.array(points)), wanted)
+    chosen = fg.vmap(lambda x: fg.cond(x < 9, fg.grad(f), lambda x: 0.0 * x, x))
+    np.testing.assert_allclose(chosen(np.array(points)), wanted)
+    second = fg.vmap(fg.grad(fg.grad(f)))(np.array(points))
+    np.testing.assert_allclose(second, [fg.grad(slope)(x) for x in points])

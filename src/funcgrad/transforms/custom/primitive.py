@@ -22,6 +22,7 @@ from funcgrad.ops.base.op import EdgeRule, Op, broadcast_to, lift_all
 from funcgrad.ops.base.untaken_paths import without_errors
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.source import type_error, value_error
+from funcgrad.trace.branches import all_paths
 from funcgrad.trace.leaves import run
 from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.jit.captures import CapturedVariables
@@ -73,7 +74,8 @@ def primitive(
     broadcast. ``partials`` has one function an argument, of the same
     arguments, that returns the partial derivative as an expression (None: a
     derivative in that argument is an error); both modes, batching and all
-    orders use it. In its place, ``"complex-step"`` (f takes complex arrays and
+    orders use it. It is derived once for all values, so that ``if x > 0`` in
+    it is a choice between both ways. In the place of the list, ``"complex-step"`` (f takes complex arrays and
     is analytic) or ``"finite-difference"`` (central, about ten digits) select
     a numerical rule, which the printed formula names. If f does not act entry
     by entry, ``out`` gives the type of the result from the `ArrayType` of each
@@ -296,7 +298,7 @@ def _edge(place: int) -> EdgeRule:
                 "None for it; give a partial, lambda *args: 0.0 if it is zero, or hand over "
                 "fg.stop_gradient(x)",
             )
-        slope = run(rule, args, {})
+        slope = all_paths(lambda: run(rule, args, {}))
         if np.broadcast_shapes(np.shape(slope), z.shape) != z.shape:
             raise type_error(
                 f"{function.name}: expected partial {place} of shape {z.shape}, entry by entry, but "
