@@ -17,6 +17,7 @@ from funcgrad.compiler.native import complex_arithmetic
 from funcgrad.compiler.native.inline_bessel import SERIES
 from funcgrad.compiler.native.inline_error_functions import ERF, ERROR_FUNCTIONS
 from funcgrad.compiler.native.inline_exponential import EXPONENTIALS
+from funcgrad.compiler.native.inline_gamma import GAMMA
 from funcgrad.compiler.native.inline_inverse_normal import INVERSES
 from funcgrad.compiler.native.literal_powers import literal_power
 from funcgrad.compiler.native.llvm_writer import (
@@ -42,7 +43,7 @@ from funcgrad.compiler.native.vector_functions import (
 _LOW, _HIGH = -(2**63), 2**63 - 1
 
 _OF_REALS = MappingProxyType({**EXPONENTIALS, **ERF})
-_SPECIAL = MappingProxyType({**SERIES, **ERROR_FUNCTIONS, **INVERSES})
+_SPECIAL = MappingProxyType({**SERIES, **GAMMA, **ERROR_FUNCTIONS, **INVERSES})
 
 INLINED = MappingProxyType({**_OF_REALS, **_SPECIAL})
 """Functions that are written out in loops over entries: by C's names, or by SciPy's."""

@@ -130,7 +130,7 @@ polygamma_op: Op = Op(
         interval=_interval_polygamma,
         sympy=lambda sp, x, order: sp.polygamma(order, x),
         latex=Form("polygamma"),
-        native={"f": lambda use: None if use.params["order"] else "special_psi({0})"},
+        native={"f": lambda use: {0: "psi({0})", 1: "trigamma({0})"}.get(use.params["order"])},
         entry_time=17.0,
         numpy=_polygamma_source,
         libraries={"cupy": _cupy_polygamma, "jax": _jax_polygamma, "torch": _torch_polygamma},
@@ -170,7 +170,7 @@ gammaln = elementwise(
         interval=_interval_gammaln,
         sympy=lambda sp, x: sp.log(sp.Abs(sp.gamma(x))),
         latex=r"\ln\Gamma",
-        native={"f": "special_gammaln({0})"},
+        native={"f": "gammaln({0})"},
         numpy="scipy.special.gammaln({0})",
         libraries={
             "jax": "jax.scipy.special:gammaln",
