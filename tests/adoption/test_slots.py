@@ -331,3 +331,48 @@ def test_code_that_asks_for_the_names_of_slots(f):
     assert (value, gradient) == (pytest.approx(f(0.7)), pytest.approx(slope, rel=1e-6))
     assert fg.grad(f)(0.7) == pytest.approx(slope, rel=1e-6)
     assert fg.jit(fg.grad(f))(0.7) == pytest.approx(slope, rel=1e-6)
+
+
+class Patched:
+    __slots__ = ("rate",)
+
+    def __init__(self, rate):
+        self.rate = rate
+
+    @property
+    def doubled(self):
+        return self.rate * 2
+
+    def act(self, x):
+        return math.tanh(x) * self.rate
+
+    def __call__(self, x):
+        return math.sin(x) * self.rate
+
+
+class PatchedTable(dict):
+    def act(self, x):
+        return math.tanh(x) * self["rate"]
+
+
+patched, patched_table = Patched(0.5), PatchedTable(rate=0.5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "new", "f"),
+    [
+        (Patched, "act", lambda self, x: 5 * x, lambda x: patched.act(x)),
+        (Patched, "__call__", lambda self, x: 5 * x, lambda x: patched(x)),
+        (Patched, "doubled", property(lambda self: 5.0), lambda x: patched.doubled * x),
+        (PatchedTable, "act", lambda self, x: 5 * x, lambda x: patched_table.act(x)),
+    ],
+)
+def test_a_method_that_a_class_with_slots_or_items_is_given_later_is_called(
+    monkeypatch, kind, name, new, f
+):
+    jitted = fg.jit(fg.grad(f))
+    assert fg.grad(f)(0.3) != 5
+    assert jitted(0.3) != 5
+    monkeypatch.setattr(kind, name, new)
+    assert fg.grad(f)(0.3) == 5
+    assert jitted(0.3) == 5

@@ -116,7 +116,7 @@ def _container_view(instance: Any, kind: type, base: Any, redirect: Redirect) ->
     """A view of an instance of a user's subclass of a container, whose items and attributes it shares."""
     if not leads_elsewhere(instance):
         return instance
-    new = base.__mro__[1].__new__(_class_of_views(kind, base))
+    new = base.__mro__[1].__new__(_class_of_views(kind, base, id(kind)))
     base.__init__(new, instance, redirect)
     if hasattr(new, "__dict__"):
         object.__setattr__(new, "__dict__", vars(instance))
@@ -124,7 +124,8 @@ def _container_view(instance: Any, kind: type, base: Any, redirect: Redirect) ->
 
 
 @lru_cache(maxsize=256)
-def _class_of_views(kind: type, base: type) -> type:
+def _class_of_views(kind: type, base: type, identity: int) -> type:
+    """The class of views of a container, for an adopted class with an id: those of one class are equal."""
     space = {"__slots__": (), ORIGINAL: original_class(kind), "__module__": kind.__module__}
     if base is not DictView:
         space["__class__"] = property(lambda self: kind)
@@ -159,7 +160,7 @@ def _members(kind: type) -> list[tuple[str, Any]]:
 def _slot_view(instance: Any, kind: type, redirect: Redirect) -> Any:
     """A view of an instance whose slots, and ``__dict__`` if it has one, are those of the instance."""
     original: type = type(instance)
-    made = _class_of_slot_views(kind, original, redirect)
+    made = _class_of_slot_views(kind, original, redirect, id(kind))
     new: Any = object.__new__(made)
     made._funcgrad_original.__set__(new, instance)
     space = instance_dict(instance)
@@ -170,7 +171,8 @@ def _slot_view(instance: Any, kind: type, redirect: Redirect) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _class_of_slot_views(kind: type, original: type, redirect: Redirect) -> Any:
+def _class_of_slot_views(kind: type, original: type, redirect: Redirect, identity: int) -> Any:
+    """The class of views with slots, for an adopted class with an id: those of one class are equal."""
     space: dict[str, Any] = {
         name: _shared(member, redirect)
         for name, member in _members(original)
