@@ -131,6 +131,7 @@ polygamma_op: Op = Op(
         sympy=lambda sp, x, order: sp.polygamma(order, x),
         latex=Form("polygamma"),
         native={"f": lambda use: {0: "psi({0})", 1: "trigamma({0})"}.get(use.params["order"])},
+        transcendental=True,
         entry_time=17.0,
         numpy=_polygamma_source,
         libraries={"cupy": _cupy_polygamma, "jax": _jax_polygamma, "torch": _torch_polygamma},
@@ -171,6 +172,8 @@ gammaln = elementwise(
         sympy=lambda sp, x: sp.log(sp.Abs(sp.gamma(x))),
         latex=r"\ln\Gamma",
         native={"f": "gammaln({0})"},
+        transcendental=True,
+        entry_time=17.0,
         numpy="scipy.special.gammaln({0})",
         libraries={
             "jax": "jax.scipy.special:gammaln",
