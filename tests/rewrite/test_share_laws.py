@@ -154,3 +154,18 @@ def test_exponents_that_are_not_finite_are_no_powers(exponent):
     with np.errstate(all="ignore"):
         slope = fg.gradient(x + x / (x + 1) ** exponent, x)
         assert np.isnan(slope(x=0.7))
+
+
+def test_a_term_of_many_factors_beside_a_sum_whose_numbers_cancel():
+    def series_by_its_argument(a):
+        b, k = a - 1.0, a
+        term = total = 1.0 / a
+        for _ in range(10):
+            k = k + 1.0
+            term = term * 1.7 / k
+            total = total + term
+        return total * (1 / (b + 1.0))
+
+    by_reverse = fg.grad(fg.grad(series_by_its_argument))(2.3)
+    by_forward = fg.hessian(series_by_its_argument)(2.3)
+    np.testing.assert_allclose(by_forward, by_reverse, rtol=1e-12)

@@ -290,7 +290,10 @@ def _rest_of_sum(b: Expr, own: _Powers) -> Any:
             return None
         before[powers.key] = powers.number, term
         after[powers.key] = after.get(powers.key, 0.0) + sign * powers.number
-    for powers in _products(own):
+    products = _products(own)
+    if not products:
+        return None
+    for powers in products:
         if powers.key not in after:
             return None
         found = after[powers.key]
@@ -304,7 +307,7 @@ def _rest_of_sum(b: Expr, own: _Powers) -> Any:
 
 
 def _products(own: _Powers) -> list[_Powers]:
-    """The terms of a product, one factor of which may be a sum."""
+    """The terms of a product, one factor of which may be a sum; none if a term has too many factors."""
     sums = [own.factors[i] for i, k in own.exponents.items() if k == 1 and i in own.factors]
     sums = [factor for factor in sums if factor.op in _SUMS]
     if len(sums) != 1:
