@@ -22,14 +22,17 @@ def gradient_of(f, **shapes):
     return subsume_bodies(simplify_all(list(grad))), names
 
 
-def checked(f, native=False, **shapes):
-    """The loops' bodies of a gradient before the pass and after it, which must not change a bit."""
+def checked(f, native=False, tolerance=0.0, **shapes):
+    """The loops' bodies of a gradient before the pass and after it, which must not change a bit.
+
+    A tolerance is for slopes of log-sum-exps, which are quotients where the log-sum-exp is not kept.
+    """
     roots, names = gradient_of(f, **shapes)
     kept = select_residuals(roots, native=native)
     verify_rewrite(roots, kept, names, "residual_selection")
     values = {name: RNG.normal(size=shape) for name, shape in shapes.items()}
     for old, new in zip(roots, kept, strict=True):
-        np.testing.assert_array_equal(evaluate(new, values), evaluate(old, values))
+        np.testing.assert_allclose(evaluate(new, values), evaluate(old, values), tolerance)
     return loops_of(roots), loops_of(kept)
 
 
@@ -63,7 +66,7 @@ def test_products_of_matrices_are_kept():
 
 
 def test_sums_of_exponentials_are_kept():
-    before, after = checked(likelihood, a=(12, 12), alpha=(12,))
+    before, after = checked(likelihood, tolerance=1e-14, a=(12, 12), alpha=(12,))
     assert "logsumexp" in before[True][0]
     assert "logsumexp" not in after[True][0]
 

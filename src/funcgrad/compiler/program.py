@@ -30,6 +30,7 @@ from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Op, columns_of, lift_fully
+from funcgrad.ops.reduction import logsumexp_op
 from funcgrad.rewrite.decompose import decomposed
 from funcgrad.rewrite.in_place import in_place
 from funcgrad.rewrite.simplify import simplify_all
@@ -193,7 +194,8 @@ class Program:
         if self._roots is None:
             # (A program without loops does not load what they need.)
             loops = has_loops(self.outputs)
-            self._roots = _relieved(self.outputs, self.inputs) if loops else self.outputs
+            roots = _relieved(self.outputs, self.inputs) if loops else self.outputs
+            self._roots = tuple(_without_cancellation(roots, self.inputs))
         return self._roots
 
     def _native_outputs(self) -> Callable[[], Sequence[Expr]]:
@@ -209,7 +211,8 @@ class Program:
         self._source_dtypes = _source_dtypes(flat)
         # (Of each type one object, since most steps share theirs.)
         types = {id(step.type): step.type for step in flat.steps}
-        if any([type.dtype.kind == "O" for type in types.values()]):
+        has_tuples = any([type.dtype.kind == "O" for type in types.values()])
+        if has_tuples or any([step.op is logsumexp_op for step in flat.steps]):
             flat = flatten_program(self._outputs(), self.inputs)
         if self._compiled is None:
             self._steps = flat  # several tiers read it
@@ -287,6 +290,17 @@ def _relieved(
         "loop_invariant_motion": partial(hoist_loop_invariants, native=native),
     }
     return tuple(run_expression_passes(passes, outputs, inputs))
+
+
+def _without_cancellation(outputs: Sequence[Expr], inputs: Sequence[Expr]) -> Sequence[Expr]:
+    """Outputs in which entries less their log-sum-exp are not differences of large numbers."""
+    if not any(
+        [x.op is logsumexp_op or x.type.dtype.kind == "O" for x in subexpressions(*outputs)]
+    ):
+        return outputs
+    from funcgrad.compiler.passes.softmax_sharing import share_exponentials
+
+    return run_expression_passes({"softmax_sharing": share_exponentials}, outputs, inputs)
 
 
 def _legalized(outputs: Sequence[Expr]) -> Sequence[Expr]:

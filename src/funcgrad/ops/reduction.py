@@ -103,7 +103,7 @@ _LONG = 64
 
 
 def _logsumexp_run(x: Array, axis: tuple[int, ...]) -> Any:
-    top = np.max(x, axis=axis, keepdims=True, initial=-np.inf)
+    top = np.max(np.real(x), axis=axis, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, np.zeros((), top.dtype))
     total = np.log(np.sum(np.exp(x - top), axis=axis))
     return total + np.reshape(top, total.shape)
@@ -167,7 +167,8 @@ def _logsumexp_source(expr: Expr, texts: Sequence[str]) -> str:
         f"(lambda x, t: np.log(np.sum(np.exp(x - t), axis={axis})) + t.reshape({expr.shape}))"
         "(x, np.where(np.isfinite(t), t, t.dtype.type(0)))"
     )
-    top = f"np.max(x, axis={axis}, keepdims=True, initial=-np.inf)"
+    size = "np.real(x)" if expr.dtype.kind == "c" else "x"
+    top = f"np.max({size}, axis={axis}, keepdims=True, initial=-np.inf)"
     return f"(lambda x: (lambda t: {inner})({top}))({texts[0]})"
 
 
@@ -507,7 +508,11 @@ def softmax(x: Array, axis: Axis = None) -> Any:
     >>> softmax(np.array([1000.0, 1000.0]))
     array([0.5, 0.5])
     """
-    return np.exp(log_softmax(x, axis))
+    if holds_expr(x):
+        return np.exp(log_softmax(x, axis))
+    given, top = _with_largest(x, axis)
+    powers = np.exp(given - top)
+    return powers / np.sum(powers, axis=axis, keepdims=True)
 
 
 def log_softmax(x: Array, axis: Axis = None) -> Any:
@@ -519,5 +524,15 @@ def log_softmax(x: Array, axis: Axis = None) -> Any:
     >>> log_softmax(np.array([0.0, 1000.0]))
     array([-1000.,     0.])
     """
-    expr = inexact(x)
-    return _settled(x, expr - logsumexp(expr, axis, keepdims=True))
+    if holds_expr(x):
+        expr = inexact(x)
+        return expr - logsumexp(expr, axis, keepdims=True)
+    given, top = _with_largest(x, axis)
+    less = given - np.where(np.isfinite(top), top, np.zeros((), top.dtype))
+    return less - np.log(np.sum(np.exp(less), axis=axis, keepdims=True))
+
+
+def _with_largest(x: Array, axis: Axis) -> tuple[Any, Any]:
+    """What is no expression as an array, and its largest entries along an axis."""
+    given = concrete(inexact(x), "a value")
+    return given, np.max(given, axis=axis, keepdims=True, initial=-np.inf)
