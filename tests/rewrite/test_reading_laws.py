@@ -183,7 +183,7 @@ READINGS = {
     ),
     "half_at_a_tie, squared": (
         lambda: fg.gradient(fg.gradient(np.maximum(X, 0) ** 2, X), X),
-        "(sign(x) + 1)**2/2",
+        "sign(x) + 1",
     ),
     "guarded, by products": (
         lambda: fg.gradient(np.sqrt(X**2 * np.cos(Y) ** 2 + np.sin(Y) ** 2), Y),
@@ -244,7 +244,11 @@ READINGS = {
         lambda: fg.gradient(np.maximum(0, 1 - Y * X), X),
         "-y*(sign(1 - x*y) + 1)/2",
     ),
-    "half_at_a_tie beside zero": (lambda: fg.gradient(np.maximum(X, 0) ** 2, X), "2*maximum(x, 0)"),
+    "zero_of_other_sign": (lambda: fg.gradient(np.maximum(X, 0) ** 2, X), "2*maximum(x, 0)"),
+    "zero_of_other_sign, the smaller": (
+        lambda: fg.gradient(Y * np.minimum(0, X) ** 3, X),
+        "3*y*minimum(0, x)**2",
+    ),
     "half_at_a_tie of two": (
         lambda: fg.gradient(np.maximum(Y * (X - 1), (Y - 1) * (X - 1)), X),
         "y + sign(x - 1)/2 - 0.5",

@@ -96,6 +96,27 @@ def test_an_even_function_of_a_size_has_its_curvature_at_zero(name):
     np.testing.assert_allclose(fg.jit(MODES["both"](f))(x), expected, rtol=1e-13)
 
 
+SQUARES = {
+    "square": (lambda x: np.maximum(x, 0) ** 2, 1.0),
+    "product": (lambda x: np.maximum(x, 0) * np.maximum(0, x), 1.0),
+    "both sides": (lambda x: np.maximum(x, 0) ** 2 + np.minimum(x, 0) ** 2, 2.0),
+    "with other factors": (lambda x: -np.exp(x) * fg.relu(x) ** 2 / 2, -0.5),
+    "of a difference": (lambda x: 3 * np.clip(-x, 0, None) ** 2, 3.0),
+}
+
+
+@pytest.mark.parametrize("name", SQUARES)
+def test_a_square_of_the_larger_of_x_and_zero_has_half_its_curvature_at_zero(name):
+    f, curvature = SQUARES[name]
+    for first in ("reverse", "forward"):
+        for second in ("reverse", "forward"):
+            assert MODES[second](MODES[first](f))(0.0) == curvature
+    x = np.array([0.0, 0.3, -0.3])
+    expected = np.diag([curvature, *[fg.grad(fg.grad(f))(t) for t in (0.3, -0.3)]])
+    np.testing.assert_allclose(MODES["both"](f)(x), expected, rtol=1e-13)
+    np.testing.assert_allclose(fg.jit(MODES["both"](f))(x), expected, rtol=1e-13)
+
+
 def test_signs_that_a_program_multiplies_are_zero_at_zero():
     f = lambda x, y: np.sign(x) * (np.sign(x) * y)  # noqa: E731
     assert fg.grad(f, 1)(0.0, 2.0) == 0.0

@@ -268,7 +268,7 @@ def _same_operands(expr: Expr) -> Expr | None:
 
 
 def _half_at_a_tie(expr: Expr) -> Expr | None:
-    """where(x >= y, z*where(x == y, 0.5, 1), 0) = z*(sign(x - y) + 1)/2; x for z = 2*maximum(x, 0)."""
+    """where(x >= y, z*where(x == y, 0.5, 1), 0) = z*(sign(x - y) + 1)/2."""
     p, value = expr.args
     condition = unbroadcast(p)
     if condition.op not in (logic.greater_equal, logic.less_equal) or value.dtype.kind != "f":
@@ -279,19 +279,6 @@ def _half_at_a_tie(expr: Expr) -> Expr | None:
             continue
         rest = found.times(power(base, -k))
         x, y = condition.args if condition.op is logic.greater_equal else condition.args[::-1]
-        larger: Expr = extrema.maximum(x, y)
-        if (
-            k == 1
-            and value_of(y) == 0
-            and any(
-                [
-                    unbroadcast(factor).key == larger.key
-                    for factor, m in rest.powers.values()
-                    if m > 0
-                ]
-            )
-        ):
-            return product_of(rest, expr)
         side = ((np.sign(x - y) + 1) / 2) ** k
         return product_of(rest, expr) * side if rest.powers or rest.number != 1 else side  # type: ignore[no-any-return]
     return None
@@ -303,6 +290,20 @@ def with_opposite_comparison(expr: Expr, args: tuple[Expr, ...]) -> Expr:
     if expr.op is logic.logical_not and opposite is not None:
         return opposite(*args[0].args)  # type: ignore[no-any-return]
     return rebuild(expr, args)
+
+
+def _zero_of_other_sign(expr: Expr) -> Expr | None:
+    """where(x >= 0, y*maximum(x, 0), 0) = y*maximum(x, 0), and likewise for minimum."""
+    condition = unbroadcast(expr.args[0])
+    larger = {logic.greater_equal: extrema.maximum, logic.less_equal: extrema.minimum}
+    if condition.op not in larger or value_of(condition.args[1]) != 0 or expr.dtype.kind != "f":
+        return None
+    sides = {side.key for side in condition.args}
+    for base, k in monomial(expr.args[1]).powers.values():
+        part = unbroadcast(base)
+        if k > 0 and part.op is larger[condition.op] and {y.key for y in part.args} == sides:
+            return expr.args[1]
+    return None
 
 
 def _known_conjunct(expr: Expr) -> Expr | None:
@@ -404,7 +405,7 @@ def _is_either_order(p: Expr, q: Expr) -> bool:
 CASE_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {
         "add": (_cases, _beside_infinite),
-        "mask": (_guarded, _half_at_a_tie),
+        "mask": (_guarded, _half_at_a_tie, _zero_of_other_sign),
         "not_equal": (_same_operands, _is_never_zero),
         "equal": (_same_operands,),
         "sign": (_sign_of_part,),

@@ -6,7 +6,7 @@ derivative of abs, differs from a sign that a program reads, whose square is 0 a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from funcgrad.ops.base import op
 from funcgrad.ops.elementwise import (
     arithmetic,
     exponential,
+    extrema,
     logic,
     magnitude,
     selection,
@@ -96,6 +97,37 @@ def _chooses(condition: Expr, x: Expr, side: int) -> bool:
     """Whether x >= 0, for a side of 1, or x <= 0 is a condition or, beside NaN, a part of it."""
     parts = condition.args if condition.op is logic.bitwise_or else (condition,)
     return any([_side(p) == side and p.args[0] is x for p in parts])
+
+
+def tie_of_nothing(expr: Expr) -> Expr | None:
+    """maximum(x, 0)*y*where(x == 0, 0.5, 1) = maximum(x, 0)*y: a half of 0 is 0, but its slope is half."""
+    for one, other in (expr.args, expr.args[::-1]):
+        ties = [x for node in _factors(other) if (x := _tie(node)) is not None]
+        for x in ties:
+            y, z = _divided(other, x, _TIES)
+            if z is None and any([_is_nothing_at(node, x) for node in _factors(one)]):
+                return _product(y, one)  # type: ignore[no-any-return]
+    return None
+
+
+def _factors(product: Expr) -> Sequence[Expr]:
+    return nearest_terms([product], _MOST, lambda node: node.args[: _OF_FACTORS.get(node.op, 0)])
+
+
+_OF_FACTORS = {
+    arithmetic.multiply: 2,
+    arithmetic.divide: 1,
+    arithmetic.negative: 1,
+    arithmetic.square: 1,
+}
+"""Operations that are 0 where one of so many operands is."""
+
+
+def _is_nothing_at(expr: Expr, x: Expr) -> bool:
+    """Whether an expression is maximum(x, 0) or minimum(x, 0)."""
+    if expr.op not in (extrema.maximum, extrema.minimum):
+        return False
+    return any([a is x and value_of(b) == 0 for a, b in (expr.args, expr.args[::-1])])
 
 
 def square_of_slope(expr: Expr) -> Expr | None:

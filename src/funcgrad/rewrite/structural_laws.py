@@ -370,6 +370,7 @@ _SIGNS = (
     Over(op.broadcast_to, (magnitude.absolute_slope, magnitude.sign_op)),
     Over(arithmetic.multiply, (magnitude.absolute_slope, magnitude.sign_op)),
 )
+_CHOICES = (selection.where, Over(arithmetic.multiply, (selection.where,)))
 _ORDERS = (logic.less, logic.less_equal, logic.greater, logic.greater_equal, logic.logical_not)
 _SLOPE_OF_A_SIDE = StructuralLaw(
     "funcgrad.rewrite.sign_laws:slope_of_a_side",
@@ -444,6 +445,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         StructuralLaw("funcgrad.rewrite.share_laws:cancelled_power", _IN_PRODUCT, _DERIVATIVE),
         _OVERFLOWING_PRODUCT,
         StructuralLaw("funcgrad.rewrite.sign_laws:product_with_slope", _SIGNS, _KINK),
+        StructuralLaw("funcgrad.rewrite.sign_laws:tie_of_nothing", _CHOICES, _KINK),
     ),
     "subtract": (_COMPLEMENT,),
     "sum": (

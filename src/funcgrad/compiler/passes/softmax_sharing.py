@@ -129,12 +129,12 @@ def _subtracted(expr: Expr) -> Expr | None:
     if expr.op is not subtract or expr.dtype.kind != "f" or not expr.size:
         return None
     z, u = expr.args[1], expr.args[0]
-    while z.op.moves and len(z.args) == 1:
+    while len(z.args) == 1 and z.op.moves:
         z = z.args[0]
     if z.op is not logsumexp_op or not z.args[0].size:
         return None
     x = z.args[0]
-    while u.key != x.key and u.op.moves:
+    while u.key != x.key and u.args and u.op.moves:
         u = u.args[0]
     return z if u.key == x.key else None
 
