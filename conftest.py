@@ -109,8 +109,12 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Freeze the objects that a test file leaves in caches, so that later garbage collections skip them."""
+    """Freeze the objects that a test file leaves in caches, so that later garbage collections skip them.
+
+    Its fixtures are torn down before that.
+    """
     if nextitem is not None and nextitem.path != item.path:
         gc.collect()
         gc.freeze()

@@ -7,6 +7,7 @@ import scipy.optimize
 import scipy.stats
 
 import funcgrad as fg
+from tests.default_slice import marked_slow
 
 MESH = np.linspace(0.0, 1.0, 6)
 
@@ -72,7 +73,7 @@ def test_an_unknown_parameter():
     assert of_start == 0.0
 
 
-@pytest.mark.parametrize("a", [0.0, 1e-9, 1.0])
+@pytest.mark.parametrize("a", [0.0, 1e-9, marked_slow(1.0)])
 def test_derivatives_at_a_solution_of_zeros_have_a_mesh_of_their_own(a):
     """SciPy's five nodes solve y = 0 exactly."""
 

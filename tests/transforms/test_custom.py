@@ -1,6 +1,7 @@
 """custom_vjp and custom_jvp: rules of one's own, in both modes and to every order."""
 
 import functools
+import itertools
 import types
 from functools import partial
 
@@ -10,6 +11,7 @@ import pytest
 import funcgrad as fg
 from funcgrad.transforms.control_flow.loops import scan
 from funcgrad.transforms.custom.custom_derivatives import custom_jvp, custom_vjp
+from tests.default_slice import some
 
 
 def with_vjp(f, fwd, bwd, **how):
@@ -814,9 +816,17 @@ def searched_root():
 A = np.array([2.0, 3.0, 9.0])
 
 
-@pytest.mark.parametrize("root", searched_root(), ids=["custom_vjp", "custom_jvp"])
-@pytest.mark.parametrize("how", [lambda f: f, fg.jit], ids=["plain", "jit"])
-def test_a_rule_loops_on_the_values_of_examples(root, how):
+ROOTS = dict(zip(["custom_vjp", "custom_jvp"], searched_root(), strict=True))
+HOWS = {"plain": lambda f: f, "jit": fg.jit}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    some([("custom_vjp", "plain"), ("custom_jvp", "jit")], itertools.product(ROOTS, HOWS)),
+)
+def test_a_rule_loops_on_the_values_of_examples(kind, name):
+    root, how = ROOTS[kind], HOWS[name]
+
     def total(a):
         return np.sum(fg.vmap(root)(a) * np.arange(1.0, 4.0))
 

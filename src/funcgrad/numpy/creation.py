@@ -88,6 +88,11 @@ def array(
         raise TypeError(
             f"array: expected no {', '.join(kwargs)} with traced values; they have no classes or layouts"
         )
+    return _array_of_traced(value, given, dtype, order, ndmin)
+
+
+def _array_of_traced(value: Any, given: Any, dtype: Any, order: Any, ndmin: int) -> Any:
+    """The array of what holds traced values; ``given`` is the value without references."""
     if _are_objects(value, dtype):
         return array_of_objects(value)
     # Text has no derivative, as str(x) has none.

@@ -104,23 +104,7 @@ def index_update(x: object, index: object, value: Any, how: str, mode: str | Non
         function, how = value, "set"
         _refuse_repeated(exprs, spec, x)
         value = function(getitem_op(x, *exprs, spec=spec, shape=shape))
-    value = lift_fully(value, (x,))
-    if not np.can_cast(value.dtype, x.dtype, "same_kind"):
-        raise type_error(
-            f"at: expected a value of dtype {x.dtype}, but got {value.dtype}; convert x with astype",
-        )
-    value = astype(value, x.dtype)
-    lead = value.ndim - len(shape)
-    if lead > 0 and value.shape[:lead] == (1,) * lead:  # as NumPy's assignment drops them
-        value = np.reshape(value, value.shape[lead:])
-    try:
-        value = broadcast_to(value, shape)
-    except ValueError:
-        entries = f"entries of shape {shape}" if shape else "one entry"
-        raise value_error(
-            f"item assignment: expected a value for the {entries} that the index selects of {whole.type}, "
-            f"but got {value.type}; give the value this shape, or select as many entries as it has",
-        ) from None
+    value = _fitted(lift_fully(value, (x,)), whole, shape)
     if how not in ("set", "add"):
         if _repeats(exprs, spec, x):
             places = _places(x, spec, exprs)
@@ -137,6 +121,26 @@ def index_update(x: object, index: object, value: Any, how: str, mode: str | Non
         params["unique"] = _is_unique(x, index, spec, exprs)
     changed = build_structural(op, (x, value, *exprs), params)
     return changed if x is whole else np.reshape(changed, whole.shape)
+
+
+def _fitted(value: Expr, whole: Expr, shape: tuple[int, ...]) -> Any:
+    """A value in the dtype of the array and the shape of the entries to which it is assigned."""
+    if not np.can_cast(value.dtype, whole.dtype, "same_kind"):
+        raise type_error(
+            f"at: expected a value of dtype {whole.dtype}, but got {value.dtype}; convert x with astype",
+        )
+    value = astype(value, whole.dtype)
+    lead = value.ndim - len(shape)
+    if lead > 0 and value.shape[:lead] == (1,) * lead:  # as NumPy's assignment drops them
+        value = lift_fully(np.reshape(value, value.shape[lead:]))
+    try:
+        return broadcast_to(value, shape)
+    except ValueError:
+        entries = f"entries of shape {shape}" if shape else "one entry"
+        raise value_error(
+            f"item assignment: expected a value for the {entries} that the index selects of {whole.type}, "
+            f"but got {value.type}; give the value this shape, or select as many entries as it has",
+        ) from None
 
 
 def _with_moved_part(x: Expr, rest: Index, moves: Sequence[Move], value: object, how: str) -> Any:
