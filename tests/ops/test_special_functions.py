@@ -330,6 +330,22 @@ def test_scaled_bessel_functions_of_complex_numbers_are_refused():
         scipy.special.jve(0.5, fg.var("z", (), complex))
 
 
+@pytest.mark.parametrize("point", [(0.7, 0.4), (-0.8, 0.3), (-3.0, 2.0)])
+@pytest.mark.parametrize("order", [0.3, 2.0])
+def test_a_scale_by_the_real_part_of_complex_numbers_has_its_slope(order, point):
+    def f(p):
+        return np.real(scipy.special.ive(order, p[0] + 1j * p[1]) * (0.7 - 0.3j))
+
+    def by_hand(p):
+        z = p[0] + 1j * p[1]
+        return np.real(scipy.special.iv(order, z) * np.exp(-np.abs(p[0])) * (0.7 - 0.3j))
+
+    p = np.array(point)
+    assert f(p) == pytest.approx(by_hand(p), rel=1e-13)
+    for transform in (fg.grad, fg.jacfwd, fg.hessian, lambda f: fg.jit(fg.hessian(f))):
+        np.testing.assert_allclose(transform(f)(p), transform(by_hand)(p), rtol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["hankel1", "hankel2e"])
 def test_no_derivative_in_the_order_at_a_pole(name):
     assert np.isnan(fg.jvp(lambda v: getattr(scipy.special, name)(v, 0.0), (0.0,), (1.0,))[1])

@@ -528,6 +528,28 @@ def test_weighted_logsumexp_has_slopes_in_all_weights(a, b):
     np.testing.assert_allclose(mixed, np.diag(p) - np.outer(p, p), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("weights", [None, np.array([1, 2j, -1]), np.array([1.0, 2.0, -3.0])])
+@pytest.mark.parametrize("point", [0.7 + 0.4j, -2.4 + 0.7j, 12 + 5j])
+def test_logsumexp_of_complex_numbers(point, weights):
+    powers = np.array([1.0, 2.0, 3.0])
+
+    def f(z):
+        return scipy.special.logsumexp(powers * z, b=weights)
+
+    def signed(z):
+        size, sign = scipy.special.logsumexp(powers * z, b=weights, return_sign=True)
+        return size + sign
+
+    for function in (f, signed):
+        wanted = function(np.complex128(point))
+        value, slope = fg.jvp(function, (point,), (1 + 0j,))
+        assert value == pytest.approx(wanted, rel=1e-13)
+        assert fg.jit(function)(point) == pytest.approx(wanted, rel=1e-13)
+        step = 1e-6
+        ends = [function(np.complex128(point + t)) for t in (step, -step)]
+        assert slope == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-7, abs=1e-7)
+
+
 def test_logsumexp_without_any_weight_is_flat():
     a, b = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [0.0, 0.0]])
     value, slope = fg.value_and_grad(

@@ -133,8 +133,11 @@ def _logsumexp(
     growth = np.where(absent & np.isinf(growth), huge, growth)
     total = np.sum(weights * growth, axis=axis, keepdims=keepdims)
     nothing = np.all(np.broadcast_to(absent, np.shape(growth)), axis=axis, keepdims=keepdims)
-    logs = np.where(nothing, -np.inf, np.log(np.abs(np.where(nothing, 1.0, total))))
-    size = logs + (top if keepdims else np.squeeze(top, axis=axis))
+    present = np.where(nothing, 1.0, total)
+    shift = top if keepdims else np.squeeze(top, axis=axis)
+    if np.iscomplexobj(total) and not return_sign:
+        return np.where(nothing, -np.inf, np.log(present)) + shift
+    size = np.where(nothing, -np.inf, np.log(np.abs(present))) + shift
     return (size, np.sign(total)) if return_sign else np.where(total < 0, np.nan, size)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.ops.base.columns import LibraryRow
 from funcgrad.ops.base.op import Op
+from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.ops.special.gamma import rgamma
 from funcgrad.ops.special.scipy_special import scipy_special
 from funcgrad.ops.special.special_function import (
@@ -63,12 +64,12 @@ def _scaled(
         x = given[-1]
         v: Any = given[0] if order is None else order
         near = mean(z, v, x)
-        if sign < 0:
-            near = near - np.sign(np.real(x)) * z
-        else:  # At 0 both terms are infinite.
+        if sign > 0:  # At 0 both terms are infinite.
             near = np.where(np.isinf(near), -near, z - near)
         if np.iscomplexobj(x):
             return near
+        if sign < 0:
+            near = near - np.sign(x) * z
         size = np.abs(x) if sign < 0 else x
         far = size > 60.0 + v * v
         t = 1.0 / np.where(far, size, 1.0)
@@ -442,6 +443,17 @@ def yve(v: Array, z: Array) -> Any:
     Raises TypeError for complex numbers, at which the scaled function has no complex derivative.
     """
     return yv(v, _real("yve", z))
+
+
+def any_ive(v: Array, z: Array) -> Any:
+    """`iv` times exp(-abs(z.real)). As `scipy.special.ive`.
+
+    The operation holds that factor constant at complex numbers, at which it has no complex derivative.
+    """
+    if not np.iscomplexobj(z):
+        return ive(v, z)
+    size = np.abs(np.real(z))
+    return ive(v, z) * np.exp(stopped(size) - size)
 
 
 def _real(name: str, z: Array) -> Array:

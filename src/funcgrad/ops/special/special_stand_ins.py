@@ -78,6 +78,7 @@ def _stand_ins() -> Mapping[str, Callable[..., Any]]:
         | {
             "gammaln": polygamma.gammaln,
             "psi": gamma.any_digamma,
+            "ive": bessel.any_ive,
             "_log1mexp": elementary.log_of_one_minus_exp,
             "_cosine_cdf": distributions.cosine_cdf,
             "_cosine_invcdf": distributions.cosine_invcdf,
