@@ -10,11 +10,13 @@ from funcgrad.compiler.flat_program import flatten_program
 from funcgrad.compiler.native.array_program import ArrayProgram, ElementForm
 from funcgrad.compiler.native.llvm_writer import LLVMWriter
 from funcgrad.compiler.native.native_loop import NativeLoop
+from funcgrad.compiler.native.time_estimate import estimate
 from funcgrad.compiler.python.loop_body_codegen import flat_of
 from funcgrad.control.closed_program import body_of
 from funcgrad.control.loop import LoopSpec
 from funcgrad.expr import symbol
 from funcgrad.graph import ArrayType
+from funcgrad.ops.convolution import convolve_op
 
 
 def compiled(f, *arrays):
@@ -125,3 +127,16 @@ def test_large_arrays_on_the_stack_are_apart():
         "[552 x double], align 64",
         "[3 x double], align 64",
     ]
+
+
+def test_convolutions_and_cardinal_sines_take_as_long_in_numpy_as_they_are_estimated():
+    """By the counts of their calls and products: machine code is made of them as soon as it pays."""
+    x, kernel = fg.var("x", (31, 39)), fg.var("k", (31, 9))
+    rows = estimate(flatten_program([convolve_op(x, kernel, kept="valid")], [x, kernel]))
+    assert 15e3 < rows.numpy < 60e3
+    assert rows.native < 0.1 * rows.numpy
+    v, w = fg.var("v", 1000), fg.var("w", 300)
+    vectors = estimate(flatten_program([convolve_op(v, w, kept="valid")], [v, w]))
+    assert 15e3 < vectors.numpy < 60e3
+    sinc = estimate(flatten_program([fg.gradient(np.sum(np.sinc(v)), v)], [v]))
+    assert 20e3 < sinc.numpy < 100e3

@@ -81,6 +81,8 @@ _NUMPY_VECTORS, _NUMPY_ALONE, _IN_VECTORS, _ALONE, _SPECIAL = 1.2, 9.0, 1.3, 9.0
 _PYTHON = tuple([np.dtype(kind) for kind in (float, complex, int, bool)])
 # A multiplication by BLAS, in machine code and in NumPy's einsum, and a matrix of a stack in NumPy's product.
 _BLAS, _PRODUCT, _EINSUM, _STACKED = 0.08, 0.17, 0.3, 30.0
+# What NumPy's convolution takes beside a call and its products.
+_CONVOLVED = 3000.0
 # A call of NumPy's for linear algebra; a small matrix of a stack in it and in machine code; LAPACK's call.
 _FACTORED, _MATRIX, _FIXED, _LAPACK = 5000.0, 500.0, 20.0, 2500.0
 # A call of NumPy's for a Fourier transform, and a flop of a complex transform in it: of several rows at once,
@@ -178,6 +180,8 @@ def _of_step(flat: Flat, step: FlatStep) -> Estimate:
     entries = max([step.type.size, *sizes])
     if step.op.name in ("matmul", "einsum"):
         return _of_contraction(flat, step)
+    if step.op.name == "convolve":
+        return _of_convolution(flat, step)
     if (step.op.columns.machine or "").startswith(("matrix_forms:", "lapack_forms:")):
         return _of_matrices(flat, step)
     if (step.op.columns.machine or "").startswith("fourier_forms:"):
@@ -190,6 +194,18 @@ def _of_step(flat: Flat, step: FlatStep) -> Estimate:
     if step.op.in_place:  # (What a store leaves as it is costs nothing.)
         entries = flat.steps[step.operands[1]].type.size
     return _of_entries(flat, step, entries)
+
+
+def _of_convolution(flat: Flat, step: FlatStep) -> Estimate:
+    """Of vectors by NumPy's function, of stacks of them by a product and a sum for each of the shorter ones'
+    entries.
+    """
+    terms = min([flat.steps[k].type.shape[-1] for k in step.operands])
+    each = _PRODUCT * step.type.size
+    if len(step.type.shape) == 1:
+        return Estimate(_CALL + _CONVOLVED + terms * each, terms * each, 1)
+    by_numpy = _CALL + _CONVOLVED + terms * (2 * _CALL + 2 * _NUMPY_ENTRY * step.type.size)
+    return Estimate(by_numpy, terms * each, 1)
 
 
 def _of_matrices(flat: Flat, step: FlatStep) -> Estimate:

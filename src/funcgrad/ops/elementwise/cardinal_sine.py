@@ -174,6 +174,8 @@ sinc_derivative: Op = Op(
         fresh=True,
         numpy=_sinc_source,
         native={"f": _native_source},
+        transcendental=True,
+        entry_time=30.0,
         libraries={"any": _sinc_in},
     ),
 )
