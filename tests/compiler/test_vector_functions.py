@@ -141,4 +141,4 @@ def test_logarithms_of_positive_numbers_call_them(dtype):
 
 
 def test_other_functions_have_none():
-    assert vector_functions("cbrt", 1) == vector_functions("lgamma", 1) == ()
+    assert vector_functions("lgamma", 1) == ()

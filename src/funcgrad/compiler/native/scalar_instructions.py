@@ -19,6 +19,7 @@ from funcgrad.compiler.native.inline_error_functions import ERF, ERROR_FUNCTIONS
 from funcgrad.compiler.native.inline_exponential import EXPONENTIALS
 from funcgrad.compiler.native.inline_gamma import GAMMA
 from funcgrad.compiler.native.inline_inverse_normal import INVERSES
+from funcgrad.compiler.native.inline_log10 import WHOLE_AT_POWERS
 from funcgrad.compiler.native.literal_powers import literal_power
 from funcgrad.compiler.native.llvm_writer import (
     COMPLEX,
@@ -43,7 +44,7 @@ from funcgrad.compiler.native.vector_functions import (
 _LOW, _HIGH = -(2**63), 2**63 - 1
 
 _OF_REALS = MappingProxyType({**EXPONENTIALS, **ERF})
-_SPECIAL = MappingProxyType({**SERIES, **GAMMA, **ERROR_FUNCTIONS, **INVERSES})
+_SPECIAL = MappingProxyType({**WHOLE_AT_POWERS, **SERIES, **GAMMA, **ERROR_FUNCTIONS, **INVERSES})
 
 INLINED = MappingProxyType({**_OF_REALS, **_SPECIAL})
 """Functions that are written out in loops over entries: by C's names, or by SciPy's."""

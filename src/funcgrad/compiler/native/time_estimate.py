@@ -263,7 +263,7 @@ def _of_entry(flat: Flat, step: FlatStep) -> tuple[float, float, bool]:
     by_numpy = columns.entry_time
     if not columns.transcendental:
         return (_NUMPY_ENTRY, _ENTRY, True) if by_numpy is None else (by_numpy, _ENTRY, False)
-    own = _IN_VECTORS if has_vector_functions(step.op.name) else _ALONE
+    own = _IN_VECTORS if has_vector_functions() else _ALONE
     if by_numpy is None:
         by_numpy = _NUMPY_VECTORS if _numpy_has_vectors() else _NUMPY_ALONE
     return by_numpy, own, False

@@ -21,9 +21,6 @@ from funcgrad.compiler.native.llvm_writer import LLVMWriter, Number
 PREFIX = "_ZGV"
 """How the names of vector functions begin."""
 
-# By C's names, those that are not used: they are inexact at cubes and at powers of 10.
-_INEXACT = ("cbrt", "log10")
-
 # Those that are computed in double precision for numbers of single precision, too: as in SciPy, and so that
 # whole powers of 2 are exact.
 _DOUBLE = ("erfc", "exp2", "hypot")
@@ -55,9 +52,9 @@ def _library() -> ctypes.CDLL | None:
         return None
 
 
-def has_vector_functions(name: str = "exp") -> bool:
-    """Whether C has vector functions here, and one of this name that is used, if it has any."""
-    return _library() is not None and name not in _INEXACT
+def has_vector_functions() -> bool:
+    """Whether C has vector functions here."""
+    return _library() is not None
 
 
 @lru_cache(maxsize=1)
@@ -74,10 +71,10 @@ def host_features() -> dict[str, bool]:
 def vector_functions(name: str, operands: int, kind: str = "double") -> tuple[VectorFunction, ...]:
     """The vector functions of a function of C's that this processor and this C library have.
 
-    >>> vector_functions("cbrt", 1)
+    >>> vector_functions("lgamma", 1)
     ()
     """
-    if name in _INEXACT or _library() is None:
+    if _library() is None:
         return ()
     own, times = name + _SUFFIX[kind], _TIMES[kind]
     found = [
