@@ -480,3 +480,43 @@ def test_dataclasses_of_code_that_exec_runs_without_a_name_are_trees():
     line = home["Line"](2.0, 1.0)
     slope = fg.grad(lambda line: line.slope**2 * line.start)(line)
     assert slope == home["Line"](4.0, 4.0)
+
+
+@dataclasses.dataclass
+class Linked:
+    value: float
+    next: Any = None
+
+
+def cyclic_trees():
+    items = [1.0]
+    items.append(items)
+    table = {"a": 1.0}
+    table["b"] = (table, 2.0)
+    node = Linked(1.0)
+    node.next = [Linked(2.0, node)]
+    return {"list": items, "dict": table, "Linked": node}
+
+
+@pytest.mark.parametrize("kind", ["list", "dict", "Linked"])
+def test_a_tree_that_contains_itself_is_refused(kind):
+    tree = cyclic_trees()[kind]
+    calls = [
+        lambda: fg.grad(lambda t: 2.0)(tree),
+        lambda: fg.jit(lambda t: 2.0)(tree),
+        lambda: fg.vmap(lambda t: 2.0)(tree),
+        lambda: fg.jit(lambda x: tree)(1.0),
+        lambda: fg.tree_add(tree, tree),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match=f"but got ({kind}|list), which contains itself"):
+            call()
+    assert fg.grad(lambda x, t: 2 * x)(1.0, tree) == 2.0
+
+
+def test_a_tree_that_is_too_deep_is_no_cycle():
+    deep = [1.0]
+    for _ in range(5000):
+        deep = [deep, deep]
+    with pytest.raises(RecursionError):
+        flatten(deep)

@@ -459,6 +459,11 @@ def test_results_share_no_memory():
             r"scan: .* was float64 and became float64\[3\]; .* as in np.zeros\(\(3,\), 'float64'\)",
         ),
         (
+            lambda: scan(lambda c, x: (np.stack([c, c]), x), 0.0, X),
+            TypeError,
+            r"scan: .* was float64, became float64\[2\], and float64\[2, 2\] after that; return a",
+        ),
+        (
             lambda: scan(lambda c, x: (c + x, x), np.float32(0), X),
             TypeError,
             "scan: .* was float32 and became float64",

@@ -16,6 +16,7 @@ from funcgrad.arrays.float_subclass import TracedFloat
 from funcgrad.arrays.reference import Reference, plain_value
 from funcgrad.arrays.subclassed_array import SubclassedArray
 from funcgrad.expr import Expr
+from funcgrad.source import type_error
 from funcgrad.trace.masked_trees import is_masked
 from funcgrad.trace.static import is_static_value, static
 from funcgrad.trace.tree_nodes import NAMESPACE, flatten_function, own_children
@@ -76,6 +77,16 @@ def flatten_with_static(tree: Any, name: str = "") -> Tree:
     """
     if _is_plain(tree):
         return Tree([tree], _first, [name])
+    try:
+        return _taken_apart(tree, name)
+    except RecursionError:
+        refuse_cycle(tree)
+        raise
+
+
+def _taken_apart(tree: Any, name: str) -> Tree:
+    if _is_plain(tree):
+        return Tree([tree], _first, [name])
     if _is_cell(tree):
         return Tree([plain_value(tree)], _first, [name])
     items: Sequence[Any]
@@ -99,7 +110,7 @@ def flatten_with_static(tree: Any, name: str = "") -> Tree:
         names = [f"{name}_{label}" if label else name for label in parts.labels]
     if _EXACTLY.issuperset(map(type, items)):
         return Tree(list(items), put, names)
-    inner = [flatten_with_static(item, label) for item, label in zip(items, names, strict=True)]
+    inner = [_taken_apart(item, label) for item, label in zip(items, names, strict=True)]
 
     def rebuild(leaves: Sequence[Any]) -> Any:
         rest = iter(leaves)
@@ -110,6 +121,34 @@ def flatten_with_static(tree: Any, name: str = "") -> Tree:
         rebuild,
         [path for part in inner for path in part.paths],
     )
+
+
+def refuse_cycle(tree: object) -> None:
+    """Raise TypeError if a container contains itself: such a tree has no end."""
+    above: dict[int, object] = {}
+    done: dict[int, object] = {}
+    waiting = [(tree, False)]
+    while waiting:
+        item, is_left = waiting.pop()
+        if is_left:
+            done[id(item)] = above.pop(id(item))
+        elif id(item) in above:
+            raise type_error(
+                f"expected a tree of numbers and arrays, but got {type(item).__name__}, which contains "
+                "itself; hand over the numbers in it alone, or capture it in the function",
+            ) from None
+        elif id(item) not in done and (parts := _inside(item)):
+            above[id(item)] = item
+            waiting += [(item, True), *[(part, False) for part in parts]]
+
+
+def _inside(item: object) -> Sequence[Any]:
+    if isinstance(item, dict):
+        return list(item.values())
+    if isinstance(item, list | tuple):
+        return item
+    own = None if _is_plain(item) else own_children(item)
+    return () if own is None else own.children
 
 
 def is_flag(leaf: object) -> bool:
@@ -143,6 +182,14 @@ def leaves_of(tree: object) -> list[Any]:
     >>> leaves_of({"b": [1.0, 2.0], "a": 3.0})
     [3.0, 1.0, 2.0]
     """
+    try:
+        return _leaves(tree)
+    except RecursionError:
+        refuse_cycle(tree)
+        raise
+
+
+def _leaves(tree: object) -> list[Any]:
     if _is_plain(tree):
         return [tree]
     if _is_cell(tree):
@@ -155,7 +202,7 @@ def leaves_of(tree: object) -> list[Any]:
         if item is tree or _is_plain(item):
             found.append(item)
         else:
-            found.extend(leaves_of(item))
+            found.extend(_leaves(item))
     return found
 
 

@@ -208,6 +208,7 @@ def _fixed_point_carry(
         after = types_of(made)
         if after == types:
             return carry, body, captured, output
+        _check_growth(who, carry.paths, types_of(init), types, after)
         widened = [
             _widened(who, value, label, old, new)
             for value, label, old, new in zip(carry.leaves, carry.paths, types, after, strict=True)
@@ -222,6 +223,22 @@ _SHARED = (
     "all iterations share them; draw an array outside with an entry for each, and read it there"
 )
 """Of random numbers: who shares them, and what to write."""
+
+
+def _check_growth(
+    who: str,
+    paths: Sequence[str],
+    first: Sequence[ArrayType],
+    old: Sequence[ArrayType],
+    new: Sequence[ArrayType],
+) -> None:
+    """Raise TypeError if a number became an array, and another one in the next iteration."""
+    for label, given, before, after in zip(paths, first, old, new, strict=True):
+        if given != before and before.shape != after.shape:
+            raise type_error(
+                f"{who}: expected a carry that keeps its type, but {label.strip('_') or 'it'} was {given}, "
+                f"became {before}, and {after} after that; return a value of the shape that it had before",
+            )
 
 
 def _widened(who: str, value: Any, label: str, old: ArrayType, new: ArrayType) -> Any:

@@ -18,7 +18,7 @@ from funcgrad.ops.base.op import Op
 from funcgrad.source import is_builtin_class, type_error
 from funcgrad.trace.leaves import parameter_names
 from funcgrad.trace.outer_arrays import held_expressions
-from funcgrad.trace.pytree import Tree
+from funcgrad.trace.pytree import Tree, refuse_cycle
 from funcgrad.trace.static import contents, is_static_value, static
 from funcgrad.trace.tree_nodes import NAMESPACE, own_children, static_fields_of
 from funcgrad.transforms.jit.guard_tree import GuardTree, first
@@ -112,12 +112,20 @@ def held_in_fields(tree: Any) -> list[Any]:
 
 def structure(tree: Any) -> Any:
     """A hashable key of a tree without its leaves: types of containers, names and their order."""
+    try:
+        return _structure(tree)
+    except RecursionError:
+        refuse_cycle(tree)
+        raise
+
+
+def _structure(tree: Any) -> Any:
     parts = None if type(tree) in _BUILTIN else own_children(tree)
     if parts is not None:
-        inside = tuple([structure(item) for item in parts.children])
+        inside = tuple([_structure(item) for item in parts.children])
         return type(tree), tuple(parts.labels), contents(parts.fixed), inside
     if isinstance(tree, dict):
-        held = [None if type(item) in PLAIN else structure(item) for item in tree.values()]
+        held = [None if type(item) in PLAIN else _structure(item) for item in tree.values()]
         kind: Any = type(tree)
         made = None if kind is dict else getattr(tree, "default_factory", None)
         # 1, True and 1.0 are equal as keys of a dict, but the results must have the caller's key.
@@ -127,7 +135,7 @@ def structure(tree: Any) -> Any:
         if PLAIN.issuperset(map(type, tree)):
             return type(tree), len(tree)
         return type(tree), tuple(
-            [None if type(item) in PLAIN else structure(item) for item in tree]
+            [None if type(item) in PLAIN else _structure(item) for item in tree]
         )
     import optree
 
@@ -136,7 +144,7 @@ def structure(tree: Any) -> Any:
     )
     if len(items) == 1 and items[0] is tree:
         return None
-    return type(tree), spec, tuple([structure(item) for item in items])
+    return type(tree), spec, tuple([_structure(item) for item in items])
 
 
 def rebuilder(output: object, shape: Tree, given: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
