@@ -229,6 +229,7 @@ WORKLISTS = {
     "trace/known_code.py: unknown_objects": "objects that a function holds",
     "trace/outer_arrays.py: reached": "objects that a function holds",
     "trace/pytree.py: masked_part": "nested containers",
+    "trace/pytree.py: refuse_cycle": "nested containers",
     "transforms/jit/capture_packages.py: called_names": "methods that call each other",
     "transforms/jit/guard_codegen.py: lines_of": "lines and nodes of a guard tree",
     "transforms/transform_arguments.py: captured_expressions": "functions that a function captures",

@@ -21,7 +21,7 @@ FUNCTIONS = {
 }
 # (SciPy's gammaln is infinite at 5e-324, and has no digit next to its zeros.)
 EDGES = [0.0, -0.0, 1.0, 2.0, 2.5, np.nextafter(2.5, 3), -1.0, -2.0, -0.5]
-EDGES += [1e-300, -1e-300, 1e17, -1e17, 1e308, 3e305, np.inf, -np.inf, np.nan]
+EDGES += [1e-300, -1e-300, 1e17, -1e17, 1e308, -1e308, 3e305, np.inf, -np.inf, np.nan]
 RNG = np.random.default_rng(0)
 BESIDE = RNG.normal(size=40) * 10.0 ** RNG.uniform(-12, -1, 40)
 RIGHT = np.concatenate(
@@ -78,6 +78,7 @@ def test_edges(name, dtype):
     found, want = compiled(name)(x), function(x)
     assert found.dtype == want.dtype
     np.testing.assert_allclose(found, want, rtol=1e-14 if dtype == np.float64 else 1e-6)
+    np.testing.assert_array_equal(np.signbit(found[want == 0]), np.signbit(want[want == 0]))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -106,6 +106,11 @@ SIGN_OF_ZERO = ("fmax", "fmin")
 """Operations whose zeros have another sign in some of NumPy's own loops."""
 
 
+REFLECTED = ("digamma", "gammaln")
+"""Their errors left of 0 are those of the values at 1 - x (`test_inline_gamma`), and SciPy's gammaln of
+subnormal numbers is infinite."""
+
+
 @pytest.mark.parametrize(("arity", "kind"), one_in(2, itertools.product([1, 2], "fibc")))
 def test_elementwise_operations_on_special_values(arity, kind):
     grids = [g.ravel() for g in np.meshgrid(*[VALUES[kind]] * arity, indexing="ij")]
@@ -133,6 +138,9 @@ def test_elementwise_operations_on_special_values(arity, kind):
             one, other = one + 0.0, other + 0.0
         if name in ("signbit", "copysign"):  # the sign of a NaN is not told
             kept = ~np.isnan(grids[0]) & ~np.isnan(grids[-1])
+            one, other = one[:, kept], other[:, kept]
+        if name in REFLECTED:
+            kept = ~(np.abs(grids[0]) < np.finfo(float).tiny) & ~(np.abs(grids[0] + 1.5) < 1.1)
             one, other = one[:, kept], other[:, kept]
         near(one, other, 0 if exact else LIBM)
 

@@ -121,6 +121,9 @@ def gammaln(w: LLVMWriter, x: Number) -> Number:
     sine = w.binary("fmul", rest, _beside(w, _SINE, rest))
     turned = w.negative(call_c(w, "log", w.intrinsic("fabs", sine)))
     found = w.select(at.is_left, w.binary("fsub", turned, right), right)
+    # At whole numbers left of 0 both terms may be infinite; -0.0 at 1 and 2 becomes 0.0.
+    is_pole = w.binary("and", at.is_left, w.compare("oeq", rest, real(0.0)))
+    found = w.select(is_pole, real(math.inf), w.binary("fadd", found, real(0.0)))
     return w.select(w.compare("oeq", x, real(-math.inf)), x, found)
 
 
