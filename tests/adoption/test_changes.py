@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.adoption import adopted_functions
 
 X = 0.7
 
@@ -202,38 +201,3 @@ def test_a_memoized_function_is_adopted_once_and_follows_its_changes(monkeypatch
     assert fg.grad(_calls_memoized)(0.3) == pytest.approx(-2 * np.sin(0.3) + 1)
     monkeypatch.setitem(globals(), "_memoized", functools.lru_cache(lambda x: x * 3))
     assert fg.grad(_calls_memoized)(0.3) == 4.0
-
-
-def filled(scale):
-    """A function that is adopted, the function that changes what its closure holds, and what it holds."""
-    weights = [1.0]
-
-    def f(x):
-        z = np.zeros(3)
-        z[0], z[1:] = x, x * x
-        return np.sum(z) * scale * weights[0]
-
-    def rescale(value):
-        nonlocal scale
-        scale = value
-
-    return f, rescale, weights
-
-
-@pytest.mark.parametrize("transform", [fg.grad, fg.jacobian])
-def test_a_transform_keeps_what_is_adopted_for_its_function(transform, monkeypatch):
-    f, rescale, weights = filled(2.0)
-    slope = transform(f)
-    assert slope(1.5) == 2 * (1 + 4 * 1.5)
-    made, over = [], adopted_functions._over
-    monkeypatch.setattr(adopted_functions, "_over", lambda *given: made.append(1) or over(*given))
-    assert slope(2.5) == 2 * (1 + 4 * 2.5)
-    assert not made
-    weights[0] = 3.0
-    assert slope(2.5) == 6 * (1 + 4 * 2.5)
-    rescale(5.0)
-    assert slope(2.5) == 15 * (1 + 4 * 2.5)
-    known = weakref.ref(f)
-    del f, rescale, slope
-    gc.collect()
-    assert known() is None

@@ -110,19 +110,12 @@ def adopted(f: Any) -> Any:
     return redirect_refreshed(f)
 
 
-def call_adopted(
-    f: Any, args: Sequence[Any], kwargs: Mapping[str, Any], kept: list[Any] | None = None
-) -> Any:
-    """The result of a user's function as adopted code, given adopted functions and objects.
-
-    What is adopted for the function replaces what is ``kept``.
-    """
+def call_adopted(f: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The result of a user's function as adopted code, given adopted functions and objects."""
     if type(f) is AdoptedFunction:
         return f(*args, **kwargs)
     refresh()
     function = redirect_refreshed(f)
-    if kept is not None:
-        kept[:] = [function]
     given = [_as_named(arg) for arg in args]
     if not kwargs:
         return restored(function(*given))

@@ -137,13 +137,11 @@ def run_on_leaves(
     kwargs: dict[str, Any],
     traced: Mapping[int, Tree] | None = None,
     scope: Scope | None = None,
-    kept: list[Any] | None = None,
 ) -> tuple[Any, list[Expr]]:
     """f's result on arguments with leaves for values, and the leaves.
 
     ``traced`` has the flattened arguments to trace, by number; all are traced if it is None. ``scope`` is
-    given by a caller that reads it afterwards, ``kept`` by one that runs f again: it gets what is adopted for
-    f, which else is forgotten if f is no function of a module.
+    given by a caller that reads it afterwards.
 
     Raises the refusal of a number that f has caught (`funcgrad.expr.concrete.refuse_varied`), and TypeError
     in the place of NumPy's ValueError, if f stores a traced number into an array.
@@ -184,7 +182,7 @@ def run_on_leaves(
                 every = [*args, *kwargs.values()], [*called, *named.values()]
                 given = given_arrays(names, *every, cells)
             try:
-                output = _call(f, level, called, named, kept)
+                output = _call(f, level, called, named)
             except Exception as error:
                 tell_replaced(error, [context.refusal for context in [scope, *_contexts(leaves)]])
                 raise
@@ -220,22 +218,14 @@ def _level(f: Any, args: Sequence[Any]) -> int:
     return least if level < least and functions["can_be_adopted"](f) else level
 
 
-def _call(
-    f: Callable[..., Any],
-    level: int,
-    args: Sequence[Any],
-    kwargs: dict[str, Any],
-    kept: list[Any] | None = None,
-) -> Any:
-    if not level:
-        return f(*args, **kwargs)
-    if level != HELD or ARRAYS_HELD.get():
-        return functions["call_adopted"](f, args, kwargs, kept)
-    before = ARRAYS_HELD.set(True)
-    try:
-        return functions["call_adopted"](f, args, kwargs, kept)
-    finally:
-        ARRAYS_HELD.reset(before)
+def _call(f: Callable[..., Any], level: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    if level == HELD and not ARRAYS_HELD.get():
+        before = ARRAYS_HELD.set(True)
+        try:
+            return functions["call_adopted"](f, args, kwargs)
+        finally:
+            ARRAYS_HELD.reset(before)
+    return functions["call_adopted"](f, args, kwargs) if level else f(*args, **kwargs)
 
 
 def _adopted_where_needed(

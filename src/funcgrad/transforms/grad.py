@@ -128,13 +128,12 @@ def grad_named(
     single = isinstance(argnums, int | np.integer)
     wanted = argument_numbers(who, argnums, f)
     derivation = LastTraceCache(_by_reverse)
-    kept: list[Any] = []
 
     @named_after(f)
     def gradient_of(*args: object, **kwargs: object) -> Any:
         places = positions(who, wanted, len(args))
         trees = differentiable_arguments(who, f, args, places)
-        output, leaves = run_on_leaves(f, args, kwargs, trees, kept=kept)
+        output, leaves = run_on_leaves(f, args, kwargs, trees)
         output, aux = split_aux(output, has_aux, who)
         if holomorphic:
             check_holomorphic(who, leaves)

@@ -205,13 +205,12 @@ def _jacobian(
     single = isinstance(argnums, int | np.integer)
     wanted = argument_numbers(who, argnums, f)
     derivation = LastTraceCache(how)
-    kept: list[Any] = []
 
     @named_after(f)
     def jacobian_of(*args: object, **kwargs: object) -> Any:
         places = positions(who, wanted, len(args))
         trees = differentiable_arguments(who, function, args, places)
-        output, leaves = run_on_leaves(function, args, kwargs, trees, kept=kept)
+        output, leaves = run_on_leaves(function, args, kwargs, trees)
         if holomorphic:
             check_holomorphic(who, leaves)
         output, aux = split_aux(output, has_aux, who)
