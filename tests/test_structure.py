@@ -211,6 +211,7 @@ def test_no_pass_writes_out_a_fold_by_hand():
 WORKLISTS = {
     "adoption/adopted_classes.py: _cells_of_class": "functions within functions",
     "adoption/adopted_functions.py: _codes": "code objects",
+    "adoption/effect_rollback.py: __init__": "objects that a function holds",
     "adoption/levels.py: _searched": "objects that a function holds",
     "adoption/scipy_functions.py: _is_plain": "nested containers",
     "arrays/reference.py: holds_expr": "nested containers",

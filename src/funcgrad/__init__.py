@@ -274,6 +274,7 @@ if not _expr.operation_table.functions:  # a reload, such as IPython's %reload_e
                     "can_be_adopted": _levels.can_be_adopted,
                     "level_after": _levels.level_after,
                     "learn": _levels.learn,
+                    "rollback": _levels.rollback,
                     "lower": _lower,
                     "moving_slices": _later("ops.moving_slices", "moving_slices"),
                     "original_class": _later("adoption.adopted_types", "original_class"),

@@ -65,6 +65,7 @@ from funcgrad.trace.known_code import (
     Binding,
     ClassLevel,
     ReachedNames,
+    has_run,
     held_by,
     known_class_level,
     learn_code,
@@ -556,6 +557,15 @@ def level_after(f: Any, level: int, error: BaseException) -> int | None:
     if level == HELD or not is_refusal(error) or not can_be_adopted(f):
         return None
     return WRITABLE if level < WRITABLE else HELD
+
+
+def rollback(f: Any, args: Iterable[Any]) -> Any:
+    """The rollback of a run that may be refused; None once a run of f's code was not."""
+    function = _function_of(f)
+    if type(function) is not FunctionType or has_run(function.__code__) or not can_be_adopted(f):
+        return None
+    made = import_module("funcgrad.adoption.effect_rollback").Rollback
+    return made(f, args, function.__code__)
 
 
 def can_be_adopted(f: Any) -> bool:

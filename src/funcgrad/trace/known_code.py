@@ -128,6 +128,22 @@ LEARNED: dict[int, tuple[ref[CodeType], int]] = {}
 """The code of functions that were refused, and ran at a higher level, by id."""
 
 
+_RUN: dict[int, ref[CodeType]] = {}
+"""The code of functions that have run on traced values, by id."""
+
+
+def has_run(code: CodeType) -> bool:
+    """Whether a function with this code has run on traced values."""
+    noted = _RUN.get(id(code))
+    return noted is not None and noted() is code
+
+
+def note_run(code: CodeType) -> None:
+    """Keep in mind that a function with this code runs."""
+    key = id(code)
+    _RUN[key] = ref(code, lambda _: _RUN.pop(key, None))
+
+
 ADOPTED_OBJECTS: dict[int, ref[Any]] = {}
 """The functions that are adopted for what they lead to, by id: they stay so."""
 

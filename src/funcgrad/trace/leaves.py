@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from threading import Lock
+from types import FunctionType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,6 +33,7 @@ from funcgrad.trace.known_code import (
     HELD,
     LEAST_LEVEL,
     WRITABLE,
+    has_run,
     runs_as_it_is,
 )
 from funcgrad.trace.pytree import Tree, flatten, leaves_of
@@ -233,22 +235,32 @@ def _adopted_where_needed(
 ) -> Any:
     """The result of ``call`` at the level at which f is adopted; again, at higher levels, if it is refused.
 
+    Effects of a refused run are undone, unless an earlier run of f's code was not refused.
+
     The error of the last run is raised if a traced value was refused and then f makes a mistake of its own,
     is refused at another line, a function that stands in for SciPy's or compiled code refuses it, a library
     is missing, or the error is marked to say more than the first, the first error otherwise.
     """
     level = _level(f, args)
     start = next_in_order()
+    known = isinstance(f, np.ufunc) or (type(f) is FunctionType and has_run(f.__code__))
+    rollback = None if known or level == HELD else functions["rollback"](f, args)
     try:
-        return call(level)
+        result = call(level)
     except Exception as error:
         explain(error, args)
         later = functions["level_after"](f, level, error)
         if later is None:
             raise
         refusal = error
+    else:
+        if rollback is not None:
+            rollback.keep()
+        return result
     _withdraw(refusal)
     while True:
+        if rollback is not None:
+            rollback.undo()
         _forget_since(start, args)
         path = PATH.get()
         if path is not None:

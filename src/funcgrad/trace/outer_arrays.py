@@ -188,15 +188,14 @@ def _named_values(f: FunctionType) -> Iterator[tuple[str, Any]]:
 
 def generator_of(value: Any) -> Any:
     """The generator of a method of one, such as `random.gauss`; anything else as it is."""
-    return value.__self__ if isinstance(value, MethodType | BuiltinMethodType) else value
+    return value.__self__ if type(value) in (MethodType, BuiltinMethodType) else value
 
 
 def is_generator(value: object) -> bool:
     """Whether a value is a generator of random numbers."""
+    kind = type(value)  # the ``__class__`` of a proxy may raise any error
     ours: Any = sys.modules.get("numpy.random")
     pythons: Any = sys.modules.get("random")
-    if ours is not None and isinstance(
-        value, (ours.Generator, ours.RandomState, ours.BitGenerator)
-    ):
+    if ours is not None and issubclass(kind, (ours.Generator, ours.RandomState, ours.BitGenerator)):
         return True
-    return pythons is not None and isinstance(value, pythons.Random)
+    return pythons is not None and issubclass(kind, pythons.Random)

@@ -1,0 +1,218 @@
+"""Rollback of the effects of a refused run, before the function runs again, adopted.
+
+What the function reaches is noted before its first run: the items of containers, the attributes of instances
+and of the user's classes and modules, the contents of arrays, closure cells, globals, and the states of
+generators of random numbers. What a refused run has changed of these is put back, so that a counter counts
+once. What an iterator or a file has given is not given again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import cached_property, partial
+from types import CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from funcgrad.arrays.reference import COPIED
+from funcgrad.source import (
+    OURS,
+    code_names,
+    global_names,
+    is_installed,
+    is_installed_class,
+    is_of_package,
+)
+from funcgrad.trace.known_code import PLAIN_DATA, held_by, note_run
+from funcgrad.trace.outer_arrays import (
+    generator_of,
+    instance_dict,
+    is_generator,
+    own_attribute,
+)
+
+Undo: TypeAlias = Callable[[], object]
+
+_MOST_OBJECTS, _MOST_ITEMS = 1000, 10_000
+"""The number of objects that are noted, and the length beyond which a container is not."""
+_ABSENT = object()
+_NO_STATE = PLAIN_DATA - {np.ndarray, list, tuple, dict, set}
+
+
+class Rollback:
+    """What a function and its arguments reach, as it is before a run."""
+
+    def __init__(self, f: Any, args: Iterable[Any], code: CodeType) -> None:
+        self._code = code
+        self._undos: list[Undo] = []
+        waiting, met = deque([f, *args]), dict[int, Any]()
+        while waiting and len(met) < _MOST_OBJECTS:
+            item = waiting.popleft()
+            if type(item) not in _NO_STATE and id(item) not in met:
+                met[id(item)] = item
+                waiting.extend(_noted(item, self._undos))
+
+    def undo(self) -> None:
+        """Put back what the run has changed."""
+        for step in self._undos:
+            with suppress(AttributeError, TypeError, ValueError):  # of what can be set no more
+                step()
+
+    def keep(self) -> None:
+        """Leave the effects of the run, which was not refused, and note the next ones no more."""
+        note_run(self._code)
+
+
+def _noted(item: Any, undos: list[Undo]) -> Iterable[Any]:
+    """Note the state of an object; what it leads to."""
+    kind = type(item)
+    if kind is FunctionType:
+        return _noted_function(item, undos)
+    if kind is MethodType:
+        return (item.__func__, item.__self__)
+    if issubclass(kind, partial):
+        return (item.func, *item.args, *item.keywords.values())
+    if issubclass(kind, ModuleType):
+        return ()
+    if issubclass(kind, type):
+        return () if is_installed_class(item) else _noted_class(item, undos)
+    if issubclass(kind, np.ndarray):
+        return _noted_array(item, undos)
+    if is_generator(generator := generator_of(item)):
+        undos.append(_undo_draws(generator))
+        return ()
+    return [*_noted_items(item, undos), *_noted_attributes(item, undos)]
+
+
+def _noted_function(f: FunctionType, undos: list[Undo]) -> list[Any]:
+    code = f.__code__
+    if OURS[code.co_filename] or is_of_package(code):
+        return held_by(f)
+    for cell in f.__closure__ or ():
+        with suppress(ValueError):  # empty as yet
+            undos.append(partial(setattr, cell, "cell_contents", cell.cell_contents))
+    found = held_by(f)
+    for name in global_names(code):
+        value = f.__globals__.get(name, _ABSENT)
+        undos.append(partial(_put, f.__globals__, name, value))
+        found.append(value)
+        if type(value) is ModuleType and not is_installed(value):
+            space = vars(value)
+            names = [name for name in code_names(code) if name in space]
+            undos += [partial(_put, space, name, space[name]) for name in names]
+            found += [space[name] for name in names]
+    if "random" in code_names(code):
+        found += _global_generators()
+    return found
+
+
+def _global_generators() -> list[Any]:
+    """The generators that the functions of `numpy.random` and `random` draw from."""
+    of_numpy: Any = sys.modules.get("numpy.random")
+    pythons: Any = sys.modules.get("random")
+    found = [] if of_numpy is None else [of_numpy.mtrand._rand]
+    return found if pythons is None else [*found, pythons._inst]
+
+
+def _noted_class(kind: type, undos: list[Undo]) -> list[Any]:
+    held = {name: value for name, value in vars(kind).items() if name[:2] != "__"}
+
+    def undo() -> None:
+        for name, value in held.items():
+            if vars(kind).get(name) is not value:
+                type.__setattr__(kind, name, value)
+
+    undos.append(undo)
+    members = vars(kind).values()
+    return [*map(_function_in, members), *[base for base in kind.__bases__ if base is not object]]
+
+
+def _function_in(member: Any) -> Any:
+    """The function of a member of a class; any other member as it is."""
+    if isinstance(member, staticmethod | classmethod):
+        return member.__func__
+    if isinstance(member, property):
+        return member.fget
+    return member.func if isinstance(member, cached_property) else member
+
+
+def _noted_array(array: Any, undos: list[Undo]) -> Iterable[Any]:
+    if array.nbytes > COPIED:
+        return ()
+    before = np.array(array)
+    same = before.tobytes()
+
+    def undo() -> None:
+        if array.tobytes() != same:
+            array[...] = before
+
+    undos.append(undo)
+    return list(array.flat) if array.dtype.hasobject else ()
+
+
+def _noted_items(item: Any, undos: list[Undo]) -> Iterable[Any]:
+    kind = type(item)  # the ``__class__`` of a proxy may raise any error
+    if issubclass(kind, tuple | frozenset):
+        return tuple.__iter__(item) if issubclass(kind, tuple) else frozenset.__iter__(item)
+    base: Any = next((base for base in _CONTAINERS if issubclass(kind, base)), None)
+    if base is None or base.__len__(item) > _MOST_ITEMS:
+        return ()
+    before = base.copy(item)
+    held = list(base.values(item)) if hasattr(base, "values") else list(base.__iter__(item))
+    add = base.update if hasattr(base, "update") else base.extend
+
+    def undo() -> None:
+        now = base.values(item) if hasattr(base, "values") else base.__iter__(item)
+        if [*map(id, now)] != [*map(id, held)]:
+            base.clear(item)
+            add(item, before)
+
+    undos.append(undo)
+    return held
+
+
+_CONTAINERS = (OrderedDict, dict, list, set, deque)
+
+
+def _noted_attributes(item: Any, undos: list[Undo]) -> Iterable[Any]:
+    kind = type(item)
+    space = instance_dict(item)
+    if space is not None:
+        before = dict(space)
+        undos.append(lambda: _restore_attributes(space, before))
+    slots = [
+        (slot, own_attribute(item, name))
+        for base in kind.__mro__
+        for name, slot in vars(base).items()
+        if type(slot) is MemberDescriptorType
+    ]
+    if not is_installed_class(kind):
+        undos += [partial(slot.__set__, item, value) for slot, value in slots if value is not None]
+    return [kind, *(space or {}).values(), *[value for _, value in slots]]
+
+
+def _restore_attributes(space: dict[str, Any], before: dict[str, Any]) -> None:
+    for name in [name for name in space if name not in before]:
+        del space[name]
+    for name, value in before.items():
+        _put(space, name, value)
+
+
+def _put(space: dict[str, Any], name: str, value: Any) -> None:
+    if value is _ABSENT:
+        space.pop(name, None)
+    elif space.get(name, _ABSENT) is not value:
+        space[name] = value
+
+
+def _undo_draws(generator: Any) -> Undo:
+    if hasattr(generator, "setstate"):  # of Python's `random`
+        return partial(generator.setstate, generator.getstate())
+    own = getattr(generator, "bit_generator", generator)
+    if hasattr(generator, "set_state"):  # of `numpy.random.RandomState`
+        return partial(generator.set_state, generator.get_state(legacy=False))
+    return partial(setattr, own, "state", own.state)

@@ -1,0 +1,193 @@
+"""A function that is refused and runs again, adopted, has its effects once."""
+
+import collections
+import dataclasses
+import functools
+import random
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+X = 0.7
+
+
+class Counter:
+    made = 0
+
+    def __init__(self):
+        self.count = 0.0
+        self.items = [1.0, {"inner": 2.0}]
+
+    def act(self, x):
+        self.count += 1.0
+        self.items[1]["inner"] += 1.0
+        self.items.append(x)
+        self.late = self.count
+        type(self).made += 1
+        return np.array([x, self.count, self.items[1]["inner"], self.late]).sum()
+
+
+class Slotted:
+    __slots__ = ("count",)
+
+    def __init__(self):
+        self.count = 0.0
+
+    def __call__(self, x):
+        self.count += 1.0
+        return np.array([x * x, self.count])[0] * self.count
+
+
+@dataclasses.dataclass
+class Filter:
+    """A state of two numbers, which each step replaces."""
+
+    state: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(2))
+
+    def step(self, z):
+        self.state[0] += 0.5
+        self.state = 0.5 * self.state + np.array([z, 1.0])
+        return self.state.sum()
+
+
+TOTAL = 0.0
+TABLE = collections.OrderedDict(first=1.0)
+
+
+def with_globals(x):
+    global TOTAL
+    TOTAL += 1.0
+    TABLE["second"] = TABLE.get("second", 0.0) + 1.0
+    TABLE.move_to_end("first")
+    return np.array([x, 0.0]).sum() * TOTAL * TABLE["second"] + len(TABLE)
+
+
+def of_closure():
+    count, seen, recent, log = 0.0, set(), collections.deque(maxlen=2), []
+
+    def f(x, given=[1.0], *, words={"k": 1.0}):  # noqa: B006  # such is a user's code
+        nonlocal count
+        count += 1.0
+        seen.add(len(seen))
+        recent.append(count)
+        log.append(count)
+        given[0] += 1.0
+        words["k"] *= 2.0
+        held = count + len(seen) + recent[-1] + len(log) + given[0] + words["k"]
+        return np.array([x, 1.0]).sum() * held
+
+    return f
+
+
+def draws():
+    generator, state = np.random.default_rng(0), np.random.RandomState(0)
+    pythons = random.Random(0)
+    uniform = pythons.uniform
+
+    def f(x):
+        drawn = generator.normal() + state.normal() + uniform(0, 1) + pythons.random()
+        return np.array([x, 1.0]).sum() * drawn
+
+    return f
+
+
+def of_global_generators():
+    np.random.seed(0)  # noqa: NPY002
+    random.seed(0)
+    return lambda x: np.array([x, 1.0]).sum() * (np.random.normal() + random.random())  # noqa: NPY002
+
+
+def of_method():
+    counter = Counter()
+    return lambda x: counter.act(x) * x
+
+
+def of_partial():
+    log = []
+
+    def f(held, x):
+        held.append(1.0)
+        return np.array([x, 1.0]).sum() * len(held)
+
+    return functools.partial(f, log)
+
+
+def of_filter():
+    kalman = Filter()
+    return lambda x: kalman.step(x) * x + kalman.step(2 * x)
+
+
+def of_slots():
+    slotted = Slotted()
+    return lambda x: slotted(x) + slotted(x)
+
+
+def plain_globals():
+    global TOTAL
+    TOTAL = 0.0
+    TABLE.clear()
+    TABLE["first"] = 1.0
+    with_globals.__defaults__ = None
+    return with_globals
+
+
+PROGRAMS = {
+    f.__name__: f
+    for f in (
+        of_closure,
+        draws,
+        of_method,
+        of_partial,
+        of_filter,
+        of_slots,
+        plain_globals,
+        of_global_generators,
+    )
+}
+
+
+@pytest.fixture
+def anew(monkeypatch):
+    """Functions as if none had run."""
+    from funcgrad.trace import known_code
+
+    monkeypatch.setattr(known_code, "_RUN", {})
+    monkeypatch.setattr(known_code, "LEARNED", {})
+    from funcgrad.adoption import levels
+
+    monkeypatch.setattr(levels, "LEARNED", known_code.LEARNED)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_effects_happen_once(name, anew):
+    plain = PROGRAMS[name]()
+    want = [plain(X), plain(X)]
+    call = fg.value_and_grad(PROGRAMS[name]())
+    assert call(X)[0] == pytest.approx(want[0])
+    if name != "of_filter":  # whose state would be traced
+        assert call(X)[0] == pytest.approx(want[1])
+
+
+@pytest.mark.filterwarnings("ignore:jit")
+@pytest.mark.parametrize("transform", [fg.value_and_grad, lambda f: lambda x: (f(x),)])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_effects_happen_once_under_jit(name, transform, anew):
+    want = PROGRAMS[name]()(X)
+    assert fg.jit(transform(PROGRAMS[name]()))(X)[0] == pytest.approx(want)
+    assert fg.jit(PROGRAMS[name]())(X) == pytest.approx(want)
+
+
+def test_effects_before_a_mistake_stay(anew):
+    log = []
+
+    def f(x):
+        log.append(1)
+        np.array([x, 1.0])
+        raise KeyError("k")
+
+    for count in (1, 2):
+        with pytest.raises(KeyError, match="k"):
+            fg.grad(f)(X)
+        assert len(log) == count
