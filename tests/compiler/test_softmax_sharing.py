@@ -128,6 +128,12 @@ def test_a_difference_along_another_axis_is_no_quotient():
     np.testing.assert_allclose(fg.evaluate(found, value), fg.evaluate(root, value), 1e-14)
 
 
+def test_differences_without_a_log_sum_exp_are_left():
+    x = fg.var("x", 3)
+    roots = [x - 1.0, x - fg.var("y", 3), 1.0 - x, fg.logsumexp(x) - 1.0, 1.0 - fg.logsumexp(x)]
+    assert share_exponentials(roots) == roots
+
+
 def test_sums_of_nothing_are_left():
     x = fg.var("x", (3, 0))
     z = fg.logsumexp(x, axis=1)
