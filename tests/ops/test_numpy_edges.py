@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.compiler.native.llvm_jit import llvm_available
 from tests.default_slice import one_in
 
 INF, NAN = np.inf, np.nan
@@ -458,6 +459,21 @@ def test_products_of_many_entries(zeros):
     rest = np.prod(np.delete(x[0], [3, 4]))
     np.testing.assert_allclose(curvature[3, 4], rest, rtol=1e-12)
     assert not np.any(np.diag(curvature))
+
+
+@pytest.mark.parametrize("length", range(1, 10))
+@pytest.mark.parametrize("axis", [0, 1])
+def test_products_of_few_entries(length, axis):
+    x = np.random.default_rng(0).normal(size=(length, 5))
+    x[length // 2, 1] = x[0, 2] = x[-1, 2] = 0.0
+    x = np.moveaxis(x, 0, axis)
+    slope = fg.grad(lambda x: np.sum(np.prod(x, axis=axis)))
+    want = [np.prod(np.delete(x, k, axis), axis=axis) for k in range(length)]
+    for f in (slope, fg.jit(slope, native=llvm_available())):
+        np.testing.assert_allclose(f(x), np.stack(want, axis), rtol=1e-13)
+    if 2 < length <= 8:  # no array of all products is made before the last
+        traced, _, _ = str(fg.jit(slope).lower(x)).partition("steps of machine code")
+        assert traced.count("= concatenate ") <= 1
 
 
 # -- windows -------------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ import builtins
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
+from itertools import accumulate
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -92,6 +94,8 @@ def _share(z: Array, x: Array, axis: tuple[int, ...]) -> Any:
 
 def _others(z: Array, x: Array, axis: tuple[int, ...]) -> Any:
     (last,) = axis
+    if 2 < np.shape(x)[last] <= _FEW:
+        return _others_of_few(x, last)
     # Along a long axis by one operation, which takes a tenth of the time.
     products = np.cumprod if np.shape(x)[last] > _LONG else partial(scanned, np.multiply)
     before = products(shifted(x, 1, last), last)
@@ -99,7 +103,14 @@ def _others(z: Array, x: Array, axis: tuple[int, ...]) -> Any:
     return before * after
 
 
-_LONG = 64
+_FEW, _LONG = 8, 64
+
+
+def _others_of_few(x: Array, axis: int) -> Any:
+    """The products by entries: no array of all of them is made before the last."""
+    parts = np.split(x, np.shape(x)[axis], axis)
+    before, after = [*accumulate(parts[:-1], mul)], [*accumulate(parts[:0:-1], mul)][::-1]
+    return np.concatenate([after[0], *map(mul, before, after[1:]), before[-1]], axis)
 
 
 def _logsumexp_run(x: Array, axis: tuple[int, ...]) -> Any:

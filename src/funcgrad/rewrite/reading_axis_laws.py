@@ -24,8 +24,8 @@ from funcgrad.rewrite.reading_ops import diff_op, pad_op, sort_op
 
 def _products_of_others(expr: Expr) -> Expr | None:
     """The product of all other entries along an axis, for each entry of an array v = prod(v, axis)/v."""
-    moved = [x.op in _MOVES for x in expr.args]
-    if not expr.ndim or not 2 <= expr.size <= _MOST_BITS or not any(moved):
+    parted = [x.op in _MOVES or x.op is arithmetic.multiply for x in expr.args]
+    if not expr.ndim or not 2 <= expr.size <= _MOST_BITS or not any(parted):
         return None
     factors = list(unnested(expr, lambda x: x.args if x.op is arithmetic.multiply else ()))
     parts = folded(factors, _factors_of_entries, operands=_moved)
@@ -82,7 +82,8 @@ def _ordered(x: Expr, axes: tuple[int, ...]) -> Expr:
 
 
 def _moved(expr: Expr) -> tuple[Expr, ...]:
-    joined = expr.op is arithmetic.multiply and any([x.op in _MOVES for x in expr.args])
+    parted = [x.op in _MOVES or x.op is arithmetic.multiply for x in expr.args]
+    joined = expr.op is arithmetic.multiply and any(parted)
     if expr.op is indexing.getitem_op and len(expr.args) > 1:  # by arrays of indices
         return ()
     return expr.args if (joined or expr.op in _MOVES) and value_of(expr) is None else ()
@@ -336,6 +337,7 @@ def _is_constant(expr: Expr, array: Any) -> bool:
 AXIS_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {
         "multiply": (_products_of_others, _by_running_products),
+        "concatenate": (_products_of_others,),
         "getitem": (_moved_back, _sorted),
         "subtract": (_difference,),
         "add": (_differences_back,),
