@@ -10,6 +10,7 @@ from funcgrad.compiler.flat_program import flatten_program
 from funcgrad.compiler.native.array_program import ArrayProgram, ElementForm
 from funcgrad.compiler.native.llvm_writer import LLVMWriter
 from funcgrad.compiler.native.native_loop import NativeLoop
+from funcgrad.compiler.native.native_program import NativeProgram
 from funcgrad.compiler.native.time_estimate import estimate
 from funcgrad.compiler.python.loop_body_codegen import flat_of
 from funcgrad.control.closed_program import body_of
@@ -140,3 +141,11 @@ def test_convolutions_and_cardinal_sines_take_as_long_in_numpy_as_they_are_estim
     assert 15e3 < vectors.numpy < 60e3
     sinc = estimate(flatten_program([fg.gradient(np.sum(np.sinc(v)), v)], [v]))
     assert 20e3 < sinc.numpy < 100e3
+
+
+def test_cofactors_of_many_rows_are_machine_code_under_plain_jit():
+    """NumPy factors the matrix for its determinant, and once more for its inverse."""
+    a = fg.var("a", (100, 100))
+    found = estimate(flatten_program([fg.gradient(np.linalg.det(a), a)], [a]))
+    assert found.numpy > 1.3 * found.native
+    assert NativeProgram(flatten_program([fg.gradient(np.linalg.det(a), a)], [a])).is_possible

@@ -219,6 +219,10 @@ def _of_matrices(flat: Flat, step: FlatStep) -> Estimate:
         if n <= MOST_ROWS:
             return Estimate(by_numpy, count * (_FIXED + _PRODUCT * work), 1)
         both = by_numpy - _FACTORED  # LAPACK's in both
+        if (
+            step.op.columns.machine == "matrix_forms:cofactors"
+        ):  # of which NumPy factors the matrix twice, and machine code once
+            both = count * (_MATRIX + _BLAS * n**3)
         return Estimate(by_numpy, both, 1, blas=both)
     work = step.type.size * flat.steps[step.operands[0]].type.shape[-1]
     both = _MATRIX + _BLAS * (work / 3 if len(step.operands) == 1 else work)
