@@ -122,6 +122,10 @@ METHODS: dict[str, Callable[[Any], Any]] = {
     "quantile": lambda x: pd.Series(x).quantile(0.3) + pd.Series(x).quantile([0.25, 0.8]).prod(),
     "rank": lambda x: (pd.Series(x).rank() * pd.Series(x)).sum(),
     "describe": lambda x: (pd.Series(x).describe() * np.arange(8.0)).sum(),
+    "several at once": lambda x: np.sin(pd.Series(x).agg(["sum", "mean"]).to_numpy()).sum(),
+    "several at once, named": lambda x: np.exp(
+        pd.Series(x).aggregate({"a": "std", "b": "max"})
+    ).sum(),
     "describe one": lambda x: pd.Series(x).describe()["std"],
     "clip": lambda x: (
         weighed(pd.Series(x).clip(0.35, 0.8))

@@ -25,6 +25,7 @@ from funcgrad.tables.row_functions import (
     row_covariances,
 )
 from funcgrad.tables.row_views import RowView, note_row, refuse_written
+from funcgrad.tables.series_statistics import StatisticsOfSeries
 from funcgrad.tables.table_arrays import ArraysOfTables, TableDtypes
 from funcgrad.tables.table_operands import (
     AT,
@@ -148,7 +149,7 @@ class _Table(ArraysOfTables, TableDtypes, InPlaceOperators, RowView):
         return weighted_windows(super().ewm, TracedSeries, given, how)  # type: ignore[misc]
 
 
-class TracedSeries(_Table, Series):  # type: ignore[misc]  # pandas need not be installed
+class TracedSeries(_Table, StatisticsOfSeries, Series):  # type: ignore[misc]  # pandas need not be installed
     """A Series whose column may be traced."""
 
     _funcgrad_stands_for = Series
@@ -259,19 +260,6 @@ class TracedSeries(_Table, Series):  # type: ignore[misc]  # pandas need not be 
             except Exception:  # pandas catches all, too
                 return func(self, *args, **kwargs)
         return super().transform(func, axis, *args, **kwargs)
-
-    def describe(
-        self, percentiles: Any = None, include: object = None, exclude: object = None
-    ) -> Any:
-        if not has_traced_values(self):
-            return super().describe(percentiles, include, exclude)
-        labels = plain_of(self).describe(percentiles).index
-        parts = [0.25, 0.5, 0.75] if percentiles is None else sorted(percentiles)
-        if len(parts) < len(labels) - 5:
-            parts = sorted([*parts, 0.5])
-        found = [self.count(), self.mean(), self.std(), self.min()]
-        found += [self.quantile(part) for part in parts]
-        return TracedSeries([*found, self.max()], labels, name=self.name)
 
     def map(self, func: Any = None, *args: object, **kwargs: object) -> Any:
         func = kwargs.pop("arg", func)
