@@ -319,8 +319,8 @@ handler_questions = [0]
 def may_be_handled(names: frozenset[str]) -> bool:
     """Whether code of the user's, on the way from the function that is traced, may handle errors so named.
 
-    A function of the operations between them is passed over, and so is one of the standard library, such as
-    those that run a thread, which keep any error; a transform ends the way.
+    A function of the operations between them is passed over, and so is one of the standard library that
+    keeps any error, such as those that run a thread; a transform ends the way.
     """
     handler_questions[0] += 1
     frame: FrameType | None = sys._getframe(2)
@@ -329,10 +329,17 @@ def may_be_handled(names: frozenset[str]) -> bool:
         if OURS[code.co_filename]:
             if not code.co_filename.startswith(_OPERATIONS):  # a transform, or a derivation
                 return False
-        elif code.co_exceptiontable and not _STANDARD[code.co_filename] and handles(code, names):
-            return True
+        elif code.co_exceptiontable:
+            if not _STANDARD[code.co_filename]:
+                if handles(code, names):
+                    return True
+            elif not (names - _ANY).isdisjoint(code.co_names):
+                return True
         frame = frame.f_back
     return False
+
+
+_ANY = frozenset(("BaseException", "Exception"))
 
 
 def handles(code: CodeType, names: frozenset[str]) -> bool:

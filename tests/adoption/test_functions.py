@@ -151,6 +151,17 @@ def test_the_derivative_of_an_adopted_function_is_that_of_the_original(f, transf
     assert fg.adopt(f)(x) == f(x)
 
 
+@pytest.mark.parametrize("transform", [fg.grad, fg.jit, lambda f: fg.jit(fg.grad(f))])
+@pytest.mark.parametrize("function", [statistics.correlation, statistics.linear_regression])
+def test_statistics_of_constant_data_raise_what_they_raise_of_numbers(function, transform):
+    def f(x):
+        found = function([x, x, x], [1.0, 2.0, 4.0])
+        return found if function is statistics.correlation else found.slope
+
+    with pytest.raises(statistics.StatisticsError, match="constant"):
+        transform(f)(2.0)
+
+
 def test_an_adopted_function_has_the_name_the_text_and_the_lines_of_the_original():
     f = fg.adopt(uses_module)
     assert (f.__name__, f.__qualname__, f.__module__) == ("uses_module", "uses_module", __name__)
