@@ -220,7 +220,7 @@ WORKLISTS = {
     "compiler/print_ir.py: closed_below": "bodies within bodies",
     "compiler/verify/verify_expressions.py: check_expressions": "bodies within bodies",
     "numpy/array_likes.py: _holds_traced": "nested lists",
-    "ops/numpy/linear_algebra.py: _cheapest": "the parts of a product of matrices",
+    "ops/base/matrix_stacks.py: cheapest_product": "the parts of a product of matrices",
     "rewrite/matcher.py: _checks": "the positions of a pattern",
     "rewrite/reading_mask_laws.py: _vanishes_outside": "goals of a proof: a value with conditions",
     "show/drawing/group_tree.py: group_tree": "groups within groups",

@@ -543,3 +543,34 @@ def test_rounding_decides_whether_a_handled_matrix_is_positive_definite_as_in_nu
 
         assert fg.jvp(added, (width,), (1.0,))[0] == added(width)
         assert fg.jit(added)(width) == added(width)
+
+
+@pytest.mark.parametrize("shape", [(30, 3), (3, 30)])
+def test_the_gradient_of_a_pseudoinverse_has_no_square_of_the_longer_side(shape):
+    a, b = LONG_RNG.normal(size=shape), LONG_RNG.normal(size=shape[0])
+
+    def loss(a):
+        return np.sum(np.linalg.lstsq(a, b, rcond=None)[0] ** 2)
+
+    traced, _, _ = str(fg.jit(fg.grad(loss)).lower(a)).partition("schedule")
+    assert "float64[3, 3]" in traced
+    assert "float64[30, 30]" not in traced
+    small = np.linalg.pinv(a) @ b
+    slope, h = fg.grad(loss)(a), 1e-6
+    for i, j in [(0, 0), (2, 1)]:
+        moved = np.zeros(shape)
+        moved[i, j] = h
+        change = (loss(a + moved) - loss(a - moved)) / (2 * h)
+        np.testing.assert_allclose(slope[i, j], change, rtol=1e-5, atol=1e-8 * np.sum(small**2))
+
+
+def test_the_gradient_of_the_triangle_of_qr_solves_a_small_system():
+    a = LONG_RNG.normal(size=(30, 3))
+    slope = fg.grad(lambda a: np.sum(np.linalg.qr(a)[1] ** 3))
+    traced, _, _ = str(fg.jit(slope).lower(a)).partition("schedule")
+    solved = [line for line in traced.splitlines() if "= solve " in line]
+    assert solved
+    assert all(["float64[3, 3]" in line for line in solved])
+
+
+LONG_RNG = np.random.default_rng(5)

@@ -404,8 +404,10 @@ def _qr_edge(z: Array, a: Array) -> LinearMap:
         if not rest:
             return None
         gx = reduce(add, rest) - turn_back(reduce(add, rest))
-        gy = np.matmul(mT(mH(q)), gx)
-        return mT(solve_op(r, mT(gy + g.of[0] if 0 in g.of else gy)))
+        back = mT(mH(q))
+        if 0 not in g.of:  # (The system of the small matrix is the small one.)
+            return np.matmul(back, mT(solve_op(r, mT(gx))))
+        return mT(solve_op(r, mT(np.matmul(back, gx) + g.of[0])))
 
     return Structural(forward, backward)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.matrix_stacks import (
-    between,
-    eye_like,
+    cheapest_product,
     hermitian_from,
     matrices,
     mH,
@@ -36,13 +35,35 @@ def _pinv_edge(z: Array, a: Array, *, rcond: float, hermitian: bool) -> LinearMa
 
 
 def _of_full_rank(z: Array, a: Array) -> LinearMap:
-    """At constant rank (Golub and Pereyra 1973): -z da z and what turns the row and column spaces."""
-    inside = between(z, z)
-    columns = between(np.matmul(z, mH(z)), eye_like(mT(a)) - np.matmul(a, z))
-    rows = between(eye_like(a) - np.matmul(z, a), np.matmul(mH(z), z))
-    return Structural(
-        lambda v: columns.apply(mH(v)) + rows.apply(mH(v)) - inside.apply(v),
-        lambda g: mH(columns.transpose(g) + rows.transpose(g)) - inside.transpose(g),
+    """At constant rank (Golub and Pereyra 1973): -z da z and what turns the row and column spaces.
+
+    The products are taken in the order that costs least: none is as large as the square of the longer side.
+    """
+    zh, zt, at = mH(z), mT(z), mT(a)
+    zc = np.conj(z)
+
+    def along(v: Array) -> Any:
+        inside = cheapest_product((z, v, z))
+        return _turned(mH(v), (z, zh), (a, z), (z, a), (zh, z)) - inside
+
+    def back(g: Array) -> Any:
+        inside = cheapest_product((zt, g, zt))
+        return mH(_turned(g, (zc, zt), (zt, at), (at, zt), (zt, zc))) - inside
+
+    return Structural(along, back)
+
+
+_Pair: TypeAlias = tuple[Array, Array]
+
+
+def _turned(w: Array, p: _Pair, q: _Pair, r: _Pair, s: _Pair) -> Any:
+    """P @ w @ (1 - Q) + (1 - R) @ w @ S, of products of two matrices each."""
+    columns, rows = (*p, w), (w, *s)
+    return (
+        cheapest_product(columns)
+        - cheapest_product((*columns, *q))
+        + cheapest_product(rows)
+        - cheapest_product((*r, *rows))
     )
 
 

@@ -6,7 +6,7 @@ Transposes are plain, without conjugation, as everywhere; a rule that conjugates
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,37 @@ def between(left: Array, right: Array) -> LinearMap:
         lambda v: np.matmul(np.matmul(left, v), right),
         lambda g: np.matmul(np.matmul(mT(left), g), mT(right)),
     )
+
+
+def cheapest_product(parts: Sequence[Any]) -> Any:
+    """The product of matrices, or of stacks, in the order that costs least: by a table of all ranges."""
+    count = len(parts)
+    best: dict[tuple[int, int], tuple[int, int]] = {(i, i): (0, i) for i in range(count)}
+    for width in range(1, count):
+        for i in range(count - width):
+            j = i + width
+            best[i, j] = min(
+                (
+                    best[i, k][0]
+                    + best[k + 1, j][0]
+                    + parts[i].shape[-2] * parts[k].shape[-1] * parts[j].shape[-1],
+                    k,
+                )
+                for k in range(i, j)
+            )
+    product = {(i, i): part for i, part in enumerate(parts)}
+    pending = [(0, count - 1)]
+    while pending:
+        i, j = pending[-1]
+        halves = [] if i == j else [(i, best[i, j][1]), (best[i, j][1] + 1, j)]
+        missing = [half for half in halves if half not in product]
+        if missing:
+            pending.extend(missing)
+            continue
+        pending.pop()
+        if halves:
+            product[i, j] = np.matmul(product[halves[0]], product[halves[1]])
+    return product[0, count - 1]
 
 
 def hermitian_from(triangle: str) -> LinearMap:

@@ -11,7 +11,7 @@ import numpy as np
 from funcgrad.arrays.values import by_value
 from funcgrad.ops import reduction, shape
 from funcgrad.ops.base.axes import axis_index, axis_tuple, keeps_axes, one_or_tuple
-from funcgrad.ops.base.matrix_stacks import eye_like, matrices
+from funcgrad.ops.base.matrix_stacks import cheapest_product, eye_like, matrices
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.decompositions import svdvals
 from funcgrad.ops.determinants import slogdet
@@ -132,39 +132,8 @@ def multi_dot(arrays: Array) -> Any:
         parts[0] = np.expand_dims(parts[0], 0)
     if last:
         parts[-1] = np.expand_dims(parts[-1], 1)
-    z = _cheapest(parts)
+    z = cheapest_product(parts)
     return reshape(z, z.shape[first : 2 - last] if z.ndim == 2 else z.shape)
-
-
-def _cheapest(parts: list[Any]) -> Any:
-    """The product, by the classical table of costs of all ranges."""
-    count = len(parts)
-    best: dict[tuple[int, int], tuple[int, int]] = {(i, i): (0, i) for i in range(count)}
-    for width in range(1, count):
-        for i in range(count - width):
-            j = i + width
-            best[i, j] = min(
-                (
-                    best[i, k][0]
-                    + best[k + 1, j][0]
-                    + parts[i].shape[0] * parts[k].shape[-1] * parts[j].shape[-1],
-                    k,
-                )
-                for k in range(i, j)
-            )
-    product = {(i, i): part for i, part in enumerate(parts)}
-    pending = [(0, count - 1)]
-    while pending:
-        i, j = pending[-1]
-        halves = [] if i == j else [(i, best[i, j][1]), (best[i, j][1] + 1, j)]
-        missing = [half for half in halves if half not in product]
-        if missing:
-            pending.extend(missing)
-            continue
-        pending.pop()
-        if halves:
-            product[i, j] = np.matmul(product[halves[0]], product[halves[1]])
-    return product[0, count - 1]
 
 
 def cross(
