@@ -372,8 +372,21 @@ READINGS = {
         "2*sum(m + v, axis=0)",
     ),
     "factor_of_sum, alike along an axis": (
-        lambda: np.sum(M * V[:, None] * W, axis=1),
-        "v*sum(m*w, axis=1)",
+        lambda: np.sum(M * V[:, None] / W, axis=1),
+        "v*sum(m/w, axis=1)",
+    ),
+    "matrix_times_vector": (lambda: fg.gradient(np.sum(np.outer(V, W) * M), V), "m @ w"),
+    "matrix_times_vector, of columns": (
+        lambda: fg.gradient(np.sum(np.outer(V, W) * M), W),
+        "m.T @ v",
+    ),
+    "matrix_times_vector, of a new axis": (
+        lambda: fg.simplify(np.sum(np.exp(M) * V[:, None], axis=0)),
+        "exp(m).T @ v",
+    ),
+    "matrix_times_vector, times another": (
+        lambda: np.sum(2 * M * V[:, None] * W, axis=1),
+        "2*v*(m @ w)",
     ),
     "factor_of_sum": (lambda: np.sum(-2 * V * X), "-2*x*sum(v)"),
     "alike_in_sum, which cancels": (
@@ -746,7 +759,7 @@ READINGS = {
     "trace_of_product with an identity": (lambda: np.sum(M * np.eye(3) / X), "trace(m)/x"),
     "axes_dropped": (
         lambda: fg.gradient(np.sum(np.exp(V[:, None] * W)), V),
-        "sum(w*exp(outer(v, w)), axis=1)",
+        "exp(outer(v, w)) @ w",
     ),
     "small_constant, of infinities": (
         lambda: X * np.sum(fg.const(np.zeros((2, 2))).at[:, 1].add(np.full(2, np.inf)), axis=1),

@@ -18,7 +18,9 @@ from funcgrad.ops.base import op
 from funcgrad.ops.elementwise import arithmetic
 from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.monomials import (
+    Monomial,
     collected,
+    monomial,
     power,
     product_of,
     scalars_apart,
@@ -334,6 +336,37 @@ def _sum_of_diagonal(expr: Expr) -> Expr | None:
     return x.args[0] if plain else None
 
 
+def _matrix_times_vector(expr: Expr) -> Expr | None:
+    """sum(A*w, axis=1) = A @ w; sum(A*v[:, None], axis=0) = A.T @ v."""
+    (x,) = expr.args
+    axis = dict(expr.params)["axis"]
+    if x.ndim != 2 or expr.ndim != 1 or expr.dtype.kind != "f" or x.dtype != expr.dtype:
+        return None
+    rows = axis in (0, (0,))
+    found = monomial(x)
+    sides = {key: _repeated_vector(base, rows) for key, (base, _) in found.powers.items()}
+    vectors = {key: (v, found.powers[key][1]) for key, v in sides.items() if v is not None}
+    rest = {key: item for key, item in found.powers.items() if key not in vectors}
+    whole = any([base.op is not op.broadcast_to for base, _ in rest.values()])
+    outside = any([_repeated_vector(base, not rows) is not None for base, _ in rest.values()])
+    if not vectors or not whole or outside or any([k <= 0 for _, k in vectors.values()]):
+        return None
+    own = {v.key: (v, k) for v, k in vectors.values()}
+    vector = product_of(Monomial(1.0, own), next(iter(vectors.values()))[0])
+    matrix = product_of(Monomial(found.number, rest), x)
+    return contraction.matmul_op(_transpose(matrix) if rows else matrix, vector)  # type: ignore[no-any-return]
+
+
+def _repeated_vector(base: Expr, rows: bool) -> Expr | None:
+    """The vector that the rows of a matrix are; with ``rows``, the one that its columns are."""
+    if base.op is not op.broadcast_to:
+        return None
+    if rows:
+        return _column(base.args[0])
+    inner = unbroadcast(base)
+    return inner if inner.shape == base.shape[1:] and base.shape[0] > 1 else None
+
+
 def _diagonal_apart(expr: Expr) -> Expr | None:
     """(eye(n) - A)*v = diag(v) - A*v."""
     for x, y in (expr.args, expr.args[::-1]):
@@ -457,7 +490,8 @@ def _column(x: Expr) -> Expr | None:
     if x.op is solve.solve_op and x.args[0].ndim == 2:
         inner = _column(x.args[1])
         return None if inner is None else solve.solve_op(x.args[0], inner)
-    if x.op not in (shape.reshape_op, op.broadcast_to):
+    adds_axis = x.op is indexing.getitem_op and len(x.args) == 1 and x.args[0].ndim == 1
+    if x.op not in (shape.reshape_op, op.broadcast_to) and not adds_axis:
         return None
     (inner,) = x.args
     if x.op is op.broadcast_to and not inner.shape:
@@ -492,7 +526,7 @@ MATRIX_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {
         "multiply": (_cofactors_of_two, _diagonal_matrix, _diagonal_apart),
         "getitem": (_diagonal_of_matrix,),
-        "sum": (_trace_of_matrix, _sum_of_diagonal),
+        "sum": (_trace_of_matrix, _sum_of_diagonal, _matrix_times_vector),
         "concatenate": (_cofactors_of_three,),
         "scatter_add": (_on_the_diagonal,),
         "mask": (_triangle,),
