@@ -333,3 +333,24 @@ def test_refusals_by_xarray_say_what_to_write(f: Callable[[Any], Any], adopt: bo
         return a.data.sum() + a.sum().item() + xr.DataArray(np.stack([a[0].item(), 2.0])).sum()
 
     np.testing.assert_allclose(fg.grad(fg.adopt(as_advised, adopt))(given), [6.0, 8.0, 12.0])
+
+
+def test_entries_chosen_by_labeled_arrays_are_refused_with_advice() -> None:
+    xr = pytest.importorskip("xarray")
+    given = np.array([[1.0, 2.0], [4.0, 3.0]])
+
+    def chosen(x: Any) -> Any:
+        a = xr.DataArray(x**2, dims=("t", "s"))
+        return a.isel(s=a.argmax("s")).data.sum()
+
+    with pytest.raises(TypeError, match="Vectorized indexing") as refused:
+        fg.grad(fg.adopt(chosen))(given)
+    assert "write xr.DataArray" in refused.value.__notes__[0]
+
+    def as_advised(x: Any) -> Any:
+        a = xr.DataArray(x**2, dims=("t", "s"))
+        k = a.argmax("s").data
+        return xr.DataArray(a.data[np.arange(len(k)), k], dims="t").data.sum()
+
+    np.testing.assert_allclose(fg.grad(chosen)(given), [[0.0, 4.0], [8.0, 0.0]])
+    np.testing.assert_allclose(fg.grad(fg.adopt(as_advised))(given), [[0.0, 4.0], [8.0, 0.0]])

@@ -66,6 +66,8 @@ def explain(error: Exception, args: Sequence[Any]) -> None:
         error.add_note(of_rationals)
     if text.startswith("expected a sequence of integers") and _ON_SHAPES not in notes:
         error.add_note(_ON_SHAPES)
+    if text == "Vectorized indexing is not supported" and _ON_LABELED_PLACES not in notes:
+        error.add_note(_ON_LABELED_PLACES)
 
 
 def tell_replaced(error: Exception, refusals: Iterable[BaseException | None]) -> None:
@@ -141,6 +143,10 @@ _OF_FRACTIONS = (
 _ON_SHAPES = (
     "a shape has no traced values that stand for many, as under vmap and in the body of a loop: make the "
     "array as long as it may become, and choose its entries by np.where"
+)
+_ON_LABELED_PLACES = (
+    "xarray chooses entries of arrays that can be written by no labeled arrays: index the data, as "
+    "a.data[np.arange(len(k)), k], and write xr.DataArray(..., dims=...) around it"
 )
 _ON_HASHES = (
     "traced values have no bytes, which a hash or a cache asked for: what it finds has no derivative; "
