@@ -43,7 +43,7 @@ def test_every_operation_has_samples():
     assert SAMPLES.keys() <= OPS.keys()
 
 
-COMPILERS_OWN = {"lu_factors", "solve_by_factors", "substitute"}
+COMPILERS_OWN = {"lu_factors", "solve_by_factors", "sorted", "substitute"}
 """Operations that stand in compiled programs alone, which no file holds."""
 
 

@@ -27,6 +27,7 @@ PASSES = (
     "broadcast_sinking",
     "constant_factoring",
     "softplus_sigmoid",
+    "sorted_values",
     "layout_assignment",
     "store_scheduling",
     "fusion",

@@ -44,7 +44,7 @@ def _position(name: str, run: Callable[..., Any]) -> Op:
     )
 
 
-def _sorting(z: Expr) -> int:
+def sorting_comparisons(z: Expr) -> int:
     """The comparisons of a merge sort."""
     return z.size * max(axis_length(z) - 1, 0).bit_length()
 
@@ -65,7 +65,7 @@ argsort_op = Op(
     batch=on_moved_axes("argsort"),
     notation=lambda x, axis: f"argsort({x}, axis={axis}, kind='stable')",
     columns=Columns(
-        flops=_sorting,
+        flops=sorting_comparisons,
         machine="sort_forms:argsort",
         entry_time=60.0,
         interval=lambda iv, x, axis: iv.located(_stable_argsort, x, axis),

@@ -25,6 +25,7 @@ from funcgrad.compiler.passes.fusion import fuse
 from funcgrad.compiler.passes.layout_assignment import assign_layouts
 from funcgrad.compiler.passes.mask_elimination import eliminate_masks
 from funcgrad.compiler.passes.softplus_sigmoid import softplus_sigmoid
+from funcgrad.compiler.passes.sorted_values import sort_values
 from funcgrad.compiler.passes.store_scheduling import read_before_stores
 from funcgrad.expr import Expr
 
@@ -109,6 +110,7 @@ STEP_PASSES: Mapping[str, Callable[[Flat], Flat]] = MappingProxyType(
         "broadcast_sinking": sink_broadcasts,
         "constant_factoring": factor_constants,
         "softplus_sigmoid": softplus_sigmoid,
+        "sorted_values": sort_values,
         "layout_assignment": assign_layouts,
         "store_scheduling": read_before_stores,
     }
