@@ -27,7 +27,7 @@ from funcgrad.source import (
     is_installed_class,
     is_of_package,
 )
-from funcgrad.trace.known_code import PLAIN_DATA, held_by, note_run
+from funcgrad.trace.known_code import LONGEST_OF_NUMBERS, PLAIN_DATA, held_by, note_run
 from funcgrad.trace.outer_arrays import (
     generator_of,
     instance_dict,
@@ -172,7 +172,8 @@ def _noted_items(item: Any, undos: list[Undo]) -> Iterable[Any]:
             add(item, before)
 
     undos.append(undo)
-    return held
+    is_of_numbers = _NO_STATE.issuperset(map(type, held[:LONGEST_OF_NUMBERS]))
+    return () if is_of_numbers else held[:_MOST_OBJECTS]
 
 
 _CONTAINERS = (OrderedDict, dict, list, set, deque)
