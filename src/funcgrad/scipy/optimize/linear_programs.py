@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -38,7 +40,8 @@ def linprog(
     """As `scipy.optimize.linprog`: the optimal vertex, the solution of the
     constraints that are active.
 
-    The derivative is that of the vertex that is found; in c it is 0. At a
+    The derivative is that of the vertex that is found; in c it is 0. The
+    marginals of the constraints and bounds have derivatives, too. At a
     solution on which more or fewer constraints hold with equality than there
     are variables, `numpy.linalg.LinAlgError` is raised. Variables that are
     whole numbers (``integrality``) are constants.
@@ -80,10 +83,33 @@ def linprog(
     places = chosen.astype(int)
     matrix = np.concatenate([equal[0], above[0], np.eye(n), np.eye(n)])
     right = np.concatenate([equal[1], above[1], low, high])
-    x = np.linalg.solve(lift_fully(matrix)[places], lift_fully(right)[places])
-    return converged_result(
+    rows = lift_fully(matrix)[places]
+    x = np.linalg.solve(rows, lift_fully(right)[places])
+    result = converged_result(
         x, fun=cost @ x, slack=above[1] - above[0] @ x, con=equal[1] - equal[0] @ x
     )
+
+    @cache
+    def marginals() -> Any:
+        """The derivatives of the least value in the limits of all constraints."""
+        return lift_fully(np.zeros(len(right))).at[places].set(np.linalg.solve(rows.T, cost))
+
+    start = 0
+    for name, left in (
+        ("eqlin", result.con),
+        ("ineqlin", result.slack),
+        ("lower", x - low),
+        ("upper", high - x),
+    ):
+        end = start + left.size
+        result.defer(name, partial(_sensitivities, left, marginals, start, end))
+        start = end
+    return result
+
+
+def _sensitivities(left: Array, marginals: Callable[[], Any], start: int, end: int) -> Any:
+    """What is left of the constraints of a kind, and their marginals."""
+    return _scipy.OptimizeResult(residual=left, marginals=marginals()[start:end])
 
 
 def _with_whole_numbers(
