@@ -42,11 +42,14 @@ def _start(name: str, given: _Given) -> Any:
 def _outputs(name: str, found: Any, given: _Given) -> Any:
     """The minimum; with ``full_output`` its value, too, counts of the search, all nan, and flags, 0.
 
-    Further steps follow SciPy's search, whose counts are not those of the whole.
+    Further steps follow SciPy's search, whose counts are not those of the whole. The directions and the
+    estimate of the inverse Hessian, which the search collects, are nan, too.
     """
     if not given.get("full_output"):
         return found.x
-    return found.x, found.fun, *_COUNTS[name]
+    matrix = np.full((np.size(found.x), np.size(found.x)), np.nan)
+    collected = {"fmin_bfgs": (np.zeros(len(matrix)), matrix), "fmin_powell": (matrix,)}
+    return found.x, found.fun, *collected.get(name, ()), *_COUNTS[name]
 
 
 def _minimum_in_box(name: str) -> Callable[[_Solver, Any, _Given], Any]:
@@ -132,7 +135,7 @@ _SOLVED: Mapping[str, Callable[[_Solver, Any, _Given], Any]] = {
     "newton_krylov": _root("krylov"),
 }
 _COUNTS = {
-    **dict.fromkeys(("fmin", "fmin_cg"), (np.nan, np.nan, 0)),
+    **dict.fromkeys(("fmin", "fmin_bfgs", "fmin_cg", "fmin_powell"), (np.nan, np.nan, 0)),
     **{"fmin_ncg": (np.nan, np.nan, np.nan, 0), "brent": (np.nan, np.nan)},
     **{"fminbound": (0, np.nan), "golden": (np.nan,)},
     "fmin_slsqp": (np.nan, 0, "Optimization terminated successfully"),
