@@ -30,6 +30,7 @@ from weakref import ProxyTypes, ref
 import numpy as np
 
 from funcgrad.adoption.arithmetic_errors import traps_errors
+from funcgrad.adoption.labeled_objects import is_table
 from funcgrad.adoption.namespaces import (
     GENERIC_ALIASES,
     OF_NO_NUMBERS,
@@ -45,7 +46,6 @@ from funcgrad.adoption.namespaces import (
     is_single_dispatch,
     module_behind,
 )
-from funcgrad.adoption.pandas_objects import is_table
 from funcgrad.adoption.replacements import replacements
 from funcgrad.adoption.standard_containers import is_holder
 from funcgrad.adoption.wrapt_functions import ATTRIBUTES_WITH_CODE, decorated_parts, is_of_wrapt

@@ -57,6 +57,7 @@ REPLACED = {
     "scipy.stats": "funcgrad.scipy.stats",
     "statistics": "funcgrad.adoption.stand_ins.statistics_",
     "sympy": "funcgrad.adoption.stand_ins.lambdify_",
+    "xarray": "funcgrad.adoption.stand_ins.xarray_",
 }
 """Names of modules, with the modules that stand in for them in adopted code."""
 

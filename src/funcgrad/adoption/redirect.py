@@ -39,6 +39,7 @@ from funcgrad.adoption.compiled_classes import python_class, python_instance
 from funcgrad.adoption.containers import container_view, leads_elsewhere, proxy_view, tuple_view
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.instance_views import UNCHANGING, SlotView, class_of_views, view
+from funcgrad.adoption.labeled_objects import is_of_xarray, is_table
 from funcgrad.adoption.masked_arrays import masked_modules
 from funcgrad.adoption.memoized import all_plain, bypassing_cache
 from funcgrad.adoption.modules import ModuleView, SystemView
@@ -62,7 +63,6 @@ from funcgrad.adoption.namespaces import (
 )
 from funcgrad.adoption.numba_gufuncs import generalized, is_generalized
 from funcgrad.adoption.pandas_accessors import adopt_accessors
-from funcgrad.adoption.pandas_objects import is_table
 from funcgrad.adoption.replacements import replacements
 from funcgrad.adoption.scipy_functions import (
     ScipyFunction,
@@ -281,6 +281,8 @@ def _instance(value: Any) -> Any:
         return known[1]
     if is_table(value):
         return _table(value)
+    if is_of_xarray(value):
+        return _kept(value, import_module(REPLACED["xarray"]).of_xarray)
     if id(value) in _INDEXED:
         return getattr(replacement_of(np), _INDEXED[id(value)])
     if issubclass(type(value), tuple) and hasattr(value, "_make"):

@@ -8,6 +8,7 @@ labels.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
@@ -52,7 +53,12 @@ def with_labels(function: Callable[..., Any], *args: Any) -> Any:
     allowed = [(), np.shape(node.children[0])] if node.is_array else [()]
     if any([np.shape(arg) not in allowed for i, arg in enumerate(args) if i != place]):
         return NotImplemented
-    return node.put([function(*args[:place], child, *args[place + 1 :]) for child in node.children])
+    found = node.put(
+        [function(*args[:place], child, *args[place + 1 :]) for child in node.children]
+    )
+    made = sys.modules.get("funcgrad.tables.traced_data_arrays")
+    # (`put` gives objects of xarray's own classes.)
+    return made.of_xarray(found) if made and made.of_user(args[place]) is not args[place] else found
 
 
 class Identical:
@@ -86,6 +92,7 @@ def _fits(value: Any, shape: tuple[int, ...]) -> bool:
 
 # -- xarray --------------------------------------------------------------------------------------
 def _data_array(tree: Any) -> TreeNode:
+    tree = _of_user(tree)
     shape = tree.shape
 
     def put(values: Sequence[Any]) -> Any:
@@ -98,7 +105,14 @@ def _data_array(tree: Any) -> TreeNode:
     return TreeNode(["values"], [tree.data], put, fixed, is_array=True)
 
 
+def _of_user(tree: Any) -> Any:
+    """An object of xarray's own class in the place of one that adopted code has made."""
+    made = sys.modules.get("funcgrad.tables.traced_data_arrays")
+    return tree if made is None else made.of_user(tree)
+
+
 def _dataset(tree: Any) -> TreeNode:
+    tree = _of_user(tree)
     names = list(tree.data_vars)
     parts = {name: _data_array(tree[name]) for name in names}
 

@@ -13,38 +13,15 @@ from typing import Any
 import numpy as np
 import pandas
 
-from funcgrad.adoption.adopted_classes import metaclass_of
-from funcgrad.adoption.adopted_types import ORIGINAL
 from funcgrad.adoption.modules import ModuleView
 from funcgrad.adoption.pandas_accessors import adopt_accessors
 from funcgrad.adoption.redirect import redirect
+from funcgrad.adoption.stand_ins.traced_classes import stand_in_for
 from funcgrad.arrays.reference import holds_expr, plain_value
 from funcgrad.numpy.creation import asarray
 from funcgrad.source import type_error
 from funcgrad.tables.table_operands import has_traced_values, plain_of
 from funcgrad.tables.traced_tables import TracedFrame, TracedSeries
-
-_Metaclass: Any = metaclass_of(type, redirect)
-
-
-class _OfTraced(_Metaclass):  # type: ignore[misc]
-    """The metaclass of a class that makes instances of its base, which may hold traced columns."""
-
-    def __call__(self, *args: object, **kwargs: object) -> Any:
-        if "_made" not in vars(self):  # an adopted subclass
-            return super().__call__(*args, **kwargs)
-        return self._made(*args, **kwargs)
-
-    def __instancecheck__(self, value: object) -> bool:
-        return type.__instancecheck__(vars(self).get(ORIGINAL, self), value)
-
-    def __subclasscheck__(self, kind: type) -> bool:
-        return type.__subclasscheck__(vars(self).get(ORIGINAL, self), kind)
-
-
-def _stand_in(own: type, made: type) -> Any:
-    space = {"__module__": own.__module__, "__doc__": own.__doc__, ORIGINAL: own}
-    return _OfTraced(own.__name__, (made,), space | {"_made": made})
 
 
 def isna(obj: object) -> Any:
@@ -96,7 +73,10 @@ def _making(function: Callable[..., Any]) -> Any:
 of_pandas = TracedSeries._funcgrad_of_pandas
 adopt_accessors(redirect)
 globals().update({"cut": _cut, "qcut": _qcut})
-Series, DataFrame = _stand_in(pandas.Series, TracedSeries), _stand_in(pandas.DataFrame, TracedFrame)
+Series, DataFrame = (
+    stand_in_for(pandas.Series, TracedSeries),
+    stand_in_for(pandas.DataFrame, TracedFrame),
+)
 isnull, notnull = isna, notna
 
 
