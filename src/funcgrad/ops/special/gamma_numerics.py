@@ -117,15 +117,13 @@ def polygamma_difference(a: Array, d: Array, order: int) -> Any:
 def _difference_by_series(a: Array, d: Array, order: int) -> Any:
     """`polygamma_difference` of positive arguments: of large ones, by the recurrence."""
     sign, power, large = (-1.0) ** order * math.factorial(order), order + 1.0, LARGE + 2 * order
-    total: Any = 0.0
-    for _ in range(int(large)):
-        step = np.minimum(a, a + d) < large
-        if not np.any(step):
-            break
-        rise = _power_difference(a, d, -power) if order else -d / (a * (a + d))
-        total = total - np.where(step, sign * rise, 0.0)
-        a = np.where(step, a + 1.0, a)
-    return total + _difference_for_large(a, d, order)
+    low = np.minimum(a, a + d)
+    steps = np.arange(max(np.ceil(large - np.min(low, initial=large)), 0.0))[:, None]
+    taken = low + steps < large
+    x = np.where(taken, a + steps, a)
+    rise = _power_difference(x, d, -power) if order else -d / (x * (x + d))
+    total = -np.sum(np.where(taken, sign * rise, 0.0), axis=0)
+    return total + _difference_for_large(a + np.count_nonzero(taken, axis=0), d, order)
 
 
 def _power_difference(a: Array, d: Array, power: float) -> Any:
