@@ -165,6 +165,9 @@ PROGRAMS = {
     "cleared": lambda x: _stored(x, ("set", 0, 0.0)) * (1 / x),
     "_nested_move": _moved,
     "_joined_mask": lambda x: np.concatenate([np.where(np.real(x) > 0, x, 0.0), x]),
+    "_any_of_repeated": lambda x: np.where(
+        np.any(np.broadcast_to(np.real(x)[:, None] > 0, (2, x.size, 3)), axis=(0, 2)), x, 0.0
+    ),
     "_part_of_repeated": lambda x: (
         np.broadcast_to(x[:, None], (2, x.size, 3))[1, 1:, ::-1][..., 0]
         + np.broadcast_to(x, (4, x.size))[2][1:]
@@ -731,3 +734,18 @@ def test_the_cotangent_of_a_slice_of_a_slice_is_scattered_once():
     u = fg.var("u", (5, 5))
     slope = fg.gradient(np.sum(np.diff(u, axis=0)[:, :-1] ** 2), u)
     assert "zeros((4, 5))" not in repr(slope)
+
+
+def test_the_gradient_of_distances_asks_each_once_whether_it_is_zero():
+    x, y = fg.var("x", (4, 3)), np.random.default_rng(0).normal(size=(5, 3))
+
+    def total(x):
+        return np.sum(np.linalg.norm(x[:, None] - y, axis=-1))
+
+    assert "any(b != 0, axis=1)" in repr(fg.gradient(total(x), x))
+    a = np.random.default_rng(1).normal(size=(4, 3))
+    a[2] = y[1]
+    d = a[:, None] - y
+    size = np.linalg.norm(d, axis=-1, keepdims=True)
+    want = np.sum(d / np.where(size == 0, 1, size), axis=1)
+    np.testing.assert_allclose(fg.grad(total)(a), want, rtol=1e-13)

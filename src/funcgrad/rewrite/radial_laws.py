@@ -87,8 +87,9 @@ def _continued(expr: Expr, radius: _Radius, needs_factor: bool) -> Expr | None:
 
 def _compared_size(condition: Expr) -> _Radius | None:
     """The norm or hypot that a condition says is not 0, or is not of some slices."""
-    of_sum = condition.op is reduction.any_op
-    repeated = condition.args[0] if of_sum else condition
+    total = unrepeated(condition)
+    of_sum = total.op is reduction.any_op
+    repeated = total.args[0] if of_sum else condition
     compared = unrepeated(repeated)
     if not _is_nonzero(compared):
         return None
@@ -98,7 +99,7 @@ def _compared_size(condition: Expr) -> _Radius | None:
     r, moves = _unmoved(wide)
     if r.op not in (reduction.norm_op, trigonometric.hypot):
         return None
-    if of_sum and not _is_over_axes(condition, r):
+    if of_sum and not _is_over_axes(total, r):
         return None
     axes = dict(r.params).get("axis", ())
     moves = [] if of_sum else moves

@@ -115,6 +115,17 @@ def _part_of_repeated(expr: Expr) -> Expr | None:
     return found if found.shape == expr.shape else op.broadcast_to(found, shape=expr.shape)  # type: ignore[no-any-return]
 
 
+def _any_of_repeated(expr: Expr) -> Expr | None:
+    """any(broadcast(p), axis) = broadcast(any(p, axis)): what is repeated is asked once."""
+    (x,), axes = expr.args, dict(expr.params)["axis"]
+    if not _is(x, op.broadcast_to) or not x.size or -1 in x.shape:
+        return None
+    p, added = x.args[0], x.ndim - x.args[0].ndim
+    own = tuple([k - added for k in axes if k >= added])
+    found = reduction.any_op(p, axis=own) if own else p
+    return found if found.shape == expr.shape else op.broadcast_to(found, shape=expr.shape)
+
+
 def _joined_mask(expr: Expr) -> Expr | None:
     """concatenate([mask(p, x), y]) = mask(concatenate([p, True]), concatenate([x, y]))."""
     if not any([_is(part, selection.mask) for part in expr.args]):
@@ -456,6 +467,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         StructuralLaw(_masked_sum, (selection.mask,)),
         StructuralLaw("funcgrad.rewrite.matrix_laws:sum_of_product", _PRODUCTS, "for finite reals"),
     ),
+    "any": (StructuralLaw(_any_of_repeated, (op.broadcast_to,)),),
     "absolute_slope": (StructuralLaw("funcgrad.rewrite.sign_laws:slope_of_a_size", holds=_KINK),),
     "where": (_SLOPE_OF_A_SIDE,),
     "mask": (
