@@ -13,5 +13,7 @@ sorted_op: Op = Op(
     run=lambda x, axis: np.sort(x, axis=axis),
     infer=lambda type, axis: type,
     edges=(None,),
-    columns=Columns(flops=sorting_comparisons, entry_time=10.0, fresh=True),
+    columns=Columns(
+        flops=sorting_comparisons, machine="sort_forms:sorted_entries", entry_time=10.0, fresh=True
+    ),
 )

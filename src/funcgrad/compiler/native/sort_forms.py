@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from funcgrad.compiler.flat_program import FlatStep
-from funcgrad.compiler.native.array_program import ArrayProgram, Whole
+from funcgrad.compiler.flat_program import Flat, FlatStep
+from funcgrad.compiler.native.array_program import ArrayProgram, MachineForm, Whole
 from funcgrad.compiler.native.array_values import Strided, Value, loaded, new_array
 from funcgrad.compiler.native.llvm_writer import LLVMWriter, Number, UnsupportedError, integer
 from funcgrad.compiler.native.scan_forms import comes_before
@@ -75,3 +75,12 @@ def _order_statistics(program: ArrayProgram, step: FlatStep, operands: Sequence[
 
 argsort = Whole(_argsort)
 order_statistics = Whole(_order_statistics)
+
+
+def sorted_entries(flat: Flat, step: FlatStep) -> MachineForm:
+    """That of long rows.
+
+    Raises:
+        UnsupportedError: always.
+    """
+    raise UnsupportedError(f"sorting {step.type.shape[dict(step.params)['axis']]} entries")
