@@ -37,6 +37,7 @@ VALUES_OF_XARRAY: dict[str, Callable[[Any], Any]] = {
     "dataset": of_dataset,
     "stored": stored,
     "class": lambda a: a.values if isinstance(a, xr.DataArray) else a.missing,
+    "type": lambda a: a.values if type(a) is xr.DataArray else a.missing,
 }
 
 

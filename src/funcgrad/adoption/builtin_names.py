@@ -236,7 +236,7 @@ class _TypeType(type):
         kind = (
             type(value._funcgrad_original) if kind in _OF_STANDARD else _CONTAINERS.get(kind, kind)
         )
-        kind = vars(kind).get("_funcgrad_stands_for", kind)  # a Series or a DataFrame of pandas
+        kind = vars(kind).get("_funcgrad_stands_for", kind)  # one of pandas or xarray
         return cls if kind is type else cls._redirect(kind)
 
     def __instancecheck__(cls, value: object) -> bool:

@@ -20,6 +20,8 @@ from funcgrad.arrays.reference import holds_expr
 class TracedDataArray(xarray.DataArray):  # type: ignore[misc]  # xarray need not be installed
     """A DataArray whose values may be traced."""
 
+    _funcgrad_stands_for = xarray.DataArray
+
     __slots__ = ()
     __module__ = "xarray"
 
@@ -40,6 +42,8 @@ class TracedDataArray(xarray.DataArray):  # type: ignore[misc]  # xarray need no
 
 class TracedDataset(xarray.Dataset):  # type: ignore[misc]  # xarray need not be installed
     """A Dataset of such DataArrays."""
+
+    _funcgrad_stands_for = xarray.Dataset
 
     __slots__ = ()
     __module__ = "xarray"
