@@ -44,8 +44,6 @@ VALUES_OF_XARRAY: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("name", VALUES_OF_XARRAY)
 @pytest.mark.parametrize("is_given", [False, True])
 def test_values_of_xarray(name: str, is_given: bool) -> None:
-    if is_given and name == "stored":
-        pytest.skip("a given DataArray takes no stores")
     f = VALUES_OF_XARRAY[name]
     coords = {"t": [0.0, 1.0, 2.0], "s": list("ab")}
 

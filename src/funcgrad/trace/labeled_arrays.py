@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.arrays.reference import plain_value
+from funcgrad.arrays.reference import Reference, plain_value
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.trace.container import TreeNode
@@ -96,10 +96,13 @@ def _data_array(tree: Any) -> TreeNode:
     shape = tree.shape
 
     def put(values: Sequence[Any]) -> Any:
-        (value,) = _values(values)
+        (given,), (value,) = values, _values(values)
         if not shape and isinstance(value, float | complex | np.generic):
             value = np.asarray(value)
-        return tree.copy(deep=False, data=value) if _fits(value, shape) else value
+        if not _fits(value, shape):
+            return value
+        # (An array that can be written stays one.)
+        return tree.copy(deep=False, data=given if isinstance(given, Reference) else value)
 
     fixed = Identical(tree.coords.to_dataset()), tree.dims, tree.name, dict(tree.attrs)
     return TreeNode(["values"], [tree.data], put, fixed, is_array=True)
