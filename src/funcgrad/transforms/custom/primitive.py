@@ -74,8 +74,9 @@ def primitive(
     broadcast. ``partials`` has one function an argument, of the same
     arguments, that returns the partial derivative as an expression (None: a
     derivative in that argument is an error); both modes, batching and all
-    orders use it. It is derived once for all values, so that ``if x > 0`` in
-    it is a choice between both ways. In the place of the list, ``"complex-step"`` (f takes complex arrays and
+    orders use it. It is derived once for all values, so that ``if x > 0`` of
+    a number is a choice between both ways; of an array, write `numpy.where`.
+    In the place of the list, ``"complex-step"`` (f takes complex arrays and
     is analytic) or ``"finite-difference"`` (central, about ten digits) select
     a numerical rule, which the printed formula names. If f does not act entry
     by entry, ``out`` gives the type of the result from the `ArrayType` of each
