@@ -124,6 +124,37 @@ def of_slots():
     return lambda x: slotted(x) + slotted(x)
 
 
+class Ordered(collections.OrderedDict):
+    def __init__(self, unit, items):
+        super().__init__(items)
+        self.unit = unit
+
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value if key in self else 2 * value)
+
+
+class Recent(collections.deque):
+    def __init__(self, unit):
+        super().__init__([1.0], maxlen=3)
+        self.unit = unit
+
+
+def of_containers():
+    ordered, recent = Ordered("m", [("a", 1.0)]), Recent("m")
+    tallies, defaults = collections.Counter("aab"), collections.defaultdict(list)
+
+    def f(x):
+        ordered["b"] = ordered.get("b", 0.0) + 1.0
+        ordered.move_to_end("a")
+        recent.append(len(recent))
+        tallies["a"] += 1
+        defaults["k"].append(1.0)
+        held = ordered["b"] + sum(recent) + tallies["a"] + len(defaults["k"])
+        return np.array([x, 1.0]).sum() * held * (1.0 if next(iter(ordered)) == "b" else 2.0)
+
+    return f
+
+
 def plain_globals():
     global TOTAL
     TOTAL = 0.0
@@ -142,6 +173,7 @@ PROGRAMS = {
         of_partial,
         of_filter,
         of_slots,
+        of_containers,
         plain_globals,
         of_global_generators,
     )

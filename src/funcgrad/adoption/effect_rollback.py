@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property, partial
+from operator import is_
 from types import CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any, TypeAlias
 
@@ -161,21 +162,32 @@ def _noted_items(item: Any, undos: list[Undo]) -> Iterable[Any]:
     base: Any = next((base for base in _CONTAINERS if issubclass(kind, base)), None)
     if base is None or base.__len__(item) > _MOST_ITEMS:
         return ()
-    before = base.copy(item)
-    held = list(base.values(item)) if hasattr(base, "values") else list(base.__iter__(item))
-    add = base.update if hasattr(base, "update") else base.extend
+    # Past methods of subclasses, which may count, convert or refuse what they are given.
+    is_table = issubclass(base, dict)
+    read: Any = base.items if is_table else base.__iter__
+    add: Any = base.__setitem__ if is_table else _ADD[base]
+    before = [*read(item)]
+    held = [value for _, value in before] if is_table else before
 
     def undo() -> None:
-        now = base.values(item) if hasattr(base, "values") else base.__iter__(item)
-        if [*map(id, now)] != [*map(id, held)]:
+        if not _same([*read(item)], before, is_table):
             base.clear(item)
-            add(item, before)
+            for one in before:
+                add(item, *one) if is_table else add(item, one)
 
     undos.append(undo)
     is_of_numbers = _NO_STATE.issuperset(map(type, held[:LONGEST_OF_NUMBERS]))
     return () if is_of_numbers else held[:_MOST_OBJECTS]
 
 
+def _same(now: list[Any], before: list[Any], is_table: bool) -> bool:
+    """Whether two lists of items, or of the pairs of a table, hold the same objects."""
+    if is_table:
+        now, before = ([part for pair in items for part in pair] for items in (now, before))
+    return len(now) == len(before) and all(map(is_, now, before))
+
+
+_ADD: Mapping[type, Callable[..., Any]] = {list: list.append, set: set.add, deque: deque.append}
 _CONTAINERS = (OrderedDict, dict, list, set, deque)
 
 
