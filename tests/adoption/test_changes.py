@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.adoption.adopted_entries import Entries, Entry, class_parts, function_parts
 
 X = 0.7
 
@@ -118,6 +119,87 @@ class Answers:
     def __getattr__(self, name):
         assert name.startswith("__array"), name
         raise AttributeError(name)
+
+
+def changing():
+    """A class and its base, which may be changed."""
+
+    class Parent:
+        count = 0
+
+        def value(self, x, n=2.0, *, scale=1.0):
+            return scale * math.pow(x, n)
+
+        @staticmethod
+        def fixed(x, n=1.0):
+            return n * x
+
+    class Child(Parent):
+        def own(self, x):
+            return math.sin(x)
+
+    return Child, Parent
+
+
+def renamed(kind, old, new):
+    setattr(kind, new, vars(kind)[old])
+    delattr(kind, old)
+
+
+CLASS_CHANGES = {
+    "a method": lambda child, parent: setattr(child, "own", cosine),
+    "a method of the base": lambda child, parent: setattr(parent, "value", cosine),
+    "a method more": lambda child, parent: setattr(child, "more", cosine),
+    "a method less": lambda child, parent: delattr(child, "own"),
+    "another name": lambda child, parent: renamed(parent, "value", "power"),
+    "code": lambda child, parent: setattr(child.own, "__code__", cosine.__code__),
+    "defaults": lambda child, parent: setattr(parent.value, "__defaults__", (3.0,)),
+    "a named default": lambda child, parent: parent.value.__kwdefaults__.update(scale=2.0),
+    "named defaults": lambda child, parent: setattr(child.own, "__kwdefaults__", {"x": 2.0}),
+    "of a static method": lambda child, parent: setattr(parent.fixed, "__defaults__", (3.0,)),
+    "a method for a number": lambda child, parent: setattr(parent, "count", cosine),
+    "the bases": lambda child, parent: setattr(child, "__bases__", (changing()[1],)),
+}
+
+
+@pytest.mark.parametrize("change", CLASS_CHANGES.values(), ids=CLASS_CHANGES)
+def test_changes_of_a_class_are_among_its_parts(change):
+    child, parent = changing()
+    known = class_parts(child)
+    parent.count += 1
+    child.number = 2.0
+    assert class_parts(child) == known  # whatever is no code
+    change(child, parent)
+    for _ in range(2):
+        assert change is CLASS_CHANGES["the bases"] or any([part.has_changed() for part in known])
+    assert class_parts(child) != known
+
+
+def test_entries_that_are_compared_at_once_are_those_that_are_compared_one_by_one():
+    child, parent = changing()
+    functions = [lambda x, n=k: n * x for k in range(3)]
+    closed = [lambda x, data=(X,): data[0] * x]
+    entries = Entries()
+    kept = [
+        Entry(weakref.ref(f), id, function_parts, function_parts(f)) for f in functions + closed
+    ]
+    kept.append(Entry(weakref.ref(child), id, class_parts, class_parts(child)))
+    for key, entry in enumerate(kept):
+        entries[key] = functools.partial(lambda entry: entry, entry)
+    assert not entries.is_stale()
+    for change, restore in [
+        (lambda: setattr(functions[0], "__defaults__", (9,)), (0,)),
+        (lambda: setattr(closed[0], "__defaults__", (9,)), (3,)),
+        (lambda: setattr(functions[2], "__kwdefaults__", {"n": 1}), (2,)),
+        (lambda: setattr(parent, "value", cosine), (4,)),
+        (functions.clear, ()),
+    ]:
+        change()
+        gc.collect()
+        assert entries.is_stale()
+        for key in restore:
+            entries.drop(key)
+        assert not restore or not entries.is_stale()
 
 
 def test_objects_are_not_asked_for_attributes():

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.adoption.adopted_entries import NEVER_REDIRECTED
 from funcgrad.adoption.builtin_names import is_traced
 from funcgrad.adoption.containers import leads_elsewhere
-from funcgrad.adoption.globals import NEVER_REDIRECTED
 from funcgrad.adoption.instance_views import restored
 from funcgrad.adoption.modules import SecondCopy
 from funcgrad.adoption.redirect import NAMES, redirect, redirect_refreshed, refresh

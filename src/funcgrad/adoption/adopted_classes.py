@@ -18,9 +18,9 @@ from inspect import getattr_static
 from types import CellType, FunctionType, GenericAlias, MemberDescriptorType, MethodType
 from typing import Any, Generic, Protocol
 
+from funcgrad.adoption.adopted_entries import class_parts
 from funcgrad.adoption.adopted_functions import (
     Redirect,
-    function_parts,
     keep_adopted,
     known_adopted,
     redirected,
@@ -41,7 +41,7 @@ from funcgrad.adoption.adopted_types import (
 from funcgrad.adoption.class_pickles import reduction_over
 from funcgrad.adoption.containers import INNER, leads_elsewhere, standing
 from funcgrad.adoption.float_subclasses import AdoptedFloat
-from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
+from funcgrad.adoption.globals import AdoptedGlobals
 from funcgrad.adoption.namespaces import OF_NO_NUMBERS, cell_contents, is_kept_class
 from funcgrad.adoption.view_originals import as_original
 from funcgrad.adoption.wrapt_functions import is_of_wrapt
@@ -158,19 +158,6 @@ def _cells_of_class(member: Any) -> list[CellType]:
 
 
 _WRAPPERS = (staticmethod, classmethod, MethodType)
-
-
-def class_parts(kind: type) -> tuple[Any, ...]:
-    """The methods and objects among the attributes of a class and its bases, with the parts of functions."""
-    found: list[Any] = []
-    for base in kind.__mro__:
-        if base.__flags__ & HEAP:
-            for member in vars(base).values():
-                if type(member) not in NEVER_REDIRECTED:
-                    found.append(member)
-                    inner = member.__func__ if isinstance(member, _WRAPPERS) else member
-                    found.extend(function_parts(inner) if type(inner) is FunctionType else ())
-    return tuple(found)
 
 
 def subclass_over(kind: type, redirect: Redirect) -> type:

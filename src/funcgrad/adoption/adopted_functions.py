@@ -3,63 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache, partial, update_wrapper
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_VARARGS, CO_VARKEYWORDS
 from opcode import opmap
-from operator import is_
 from types import CellType, CodeType, FunctionType
 from typing import Any
 from weakref import ref
 
+from funcgrad.adoption.adopted_entries import NEVER_REDIRECTED, Entry, function_parts
 from funcgrad.adoption.arithmetic_errors import handles_errors, warn_of_not_finite
 from funcgrad.adoption.containers import INNER, leads_elsewhere, standing
-from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals, StoringGlobals
+from funcgrad.adoption.globals import AdoptedGlobals, StoringGlobals
 from funcgrad.adoption.host_valued_functions import host_valued, is_host_valued
 from funcgrad.adoption.namespaces import cell_contents
 from funcgrad.arrays.reference import MARK
 
 Redirect = Callable[[Any], Any]
-
-
-@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
-class Entry:
-    """What has been adopted, and the parts of the original that it was made from."""
-
-    original: ref[Any]
-    adopted: Callable[[], Any]
-    parts: Callable[[Any], tuple[Any, ...]]
-    """The parts of an original that its adoption depends on."""
-    known: tuple[Any, ...]
-    """Those of this one."""
-    cells: tuple[tuple[int, Any], ...] = ()
-    """Places of cells in the original's closure, and what they held."""
-
-    def is_stale(self) -> bool:
-        """Whether the original has other code, defaults, methods, or contents of cells by now."""
-        value: Any = self.original()
-        known = self.known
-        if type(value) is FunctionType and len(known) == 2 and not value.__kwdefaults__:
-            # `function_parts` in place: all functions are compared before each run of adopted code.
-            if value.__code__ is not known[0] or value.__defaults__ is not known[1]:
-                return True
-        elif value is None:
-            return True
-        else:
-            parts = self.parts(value)
-            if len(parts) != len(known) or not all(map(is_, parts, known)):
-                return True
-        return bool(self.cells) and any(
-            [cell_contents(value.__closure__[i]) is not content for i, content in self.cells]
-        )
-
-
-def function_parts(f: FunctionType) -> tuple[Any, ...]:
-    """The code and the defaults of a function."""
-    named = f.__kwdefaults__
-    if named:
-        return (f.__code__, f.__defaults__, *named.values())
-    return f.__code__, f.__defaults__
 
 
 def known_adopted(home: AdoptedGlobals, value: Any) -> Any:
@@ -84,7 +43,7 @@ def keep_adopted(
     class, refers to. So what has been adopted for it is kept for as long as something else refers to that.
     """
     key, entries = id(value), home.entries
-    original = ref(value, lambda _: entries.pop(key, None))
+    original = ref(value, lambda _: entries.drop(key))
     if home.original.get(value.__qualname__) is value or _holds_nothing(value):
         entry = Entry(original, lambda: adopted, parts, parts(value), cells)
         entries[key] = lambda: entry
@@ -156,7 +115,7 @@ def adopt_function(
             cells[i].cell_contents = redirect(content)
         _redirect_defaults(f, made, redirect)
     except BaseException:  # what it holds is refused, and would be missing in the next run
-        home.entries.pop(id(f), None)
+        home.entries.drop(id(f))
         raise
     result.__defaults__, result.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
     return result

@@ -23,11 +23,11 @@ import numpy.typing as npt
 
 from funcgrad.adoption.adopted_classes import (
     adopt_members,
-    class_parts,
     name_class,
     redirect_attributes,
     unannounced,
 )
+from funcgrad.adoption.adopted_entries import class_parts
 from funcgrad.adoption.adopted_functions import (
     Redirect,
     adopt_function,

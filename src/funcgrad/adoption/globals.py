@@ -19,11 +19,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from funcgrad.adoption.adopted_entries import NEVER_REDIRECTED, Entries
 from funcgrad.arrays.reference import MARK
-from funcgrad.trace.known_code import PLAIN_DATA
-
-NEVER_REDIRECTED = PLAIN_DATA - {np.ndarray, list, tuple, dict, set, frozenset}
-"""Types of values that are never redirected."""
 
 _ABSENT = object()
 _ABSENTS = repeat(_ABSENT)
@@ -55,7 +52,7 @@ class AdoptedGlobals(dict[str, Any]):
         self._redirect = redirect
         self._replaced = replaced
         self._bindings: dict[str, Any] = {}  # what the names that are kept here are bound to
-        self.entries: dict[int, Callable[[], Any]] = {}
+        self.entries = Entries()
         """What has been adopted of the module, by the id of the original."""
         self.owned: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         """Entries that the adopted functions keep alive."""
@@ -82,13 +79,9 @@ class AdoptedGlobals(dict[str, Any]):
         try:
             if not all(map(is_, map(self.original.get, bindings, _ABSENTS), bindings.values())):
                 return True
-            for known in self.entries.values():
-                entry = known()
-                if entry is not None and entry.is_stale():
-                    return True
+            return self.entries.is_stale()
         except RuntimeError:  # another thread has looked up a name, or a function was collected
             return True
-        return False
 
     def forget(self, name: str | None = None) -> None:
         """Look up a name again, or every name, and adopt its value again."""

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.adoption.adopted_classes import attribute_values, may_be_adopted, metaclass_of
+from funcgrad.adoption.adopted_entries import NEVER_REDIRECTED
 from funcgrad.adoption.adopted_functions import Redirect
 from funcgrad.adoption.adopted_types import ORIGINAL, original_class, unlisted, with_slots_of
 from funcgrad.adoption.containers import (
@@ -27,7 +28,6 @@ from funcgrad.adoption.containers import (
     leads_elsewhere,
     view_attributes,
 )
-from funcgrad.adoption.globals import NEVER_REDIRECTED
 from funcgrad.adoption.namespaces import is_kept_class
 from funcgrad.adoption.standard_containers import DequeView, NamespaceView, ReferenceView, is_holder
 from funcgrad.adoption.view_originals import as_original, viewed_instance

@@ -11,7 +11,7 @@ from threading import RLock
 from types import ModuleType
 from typing import Any
 
-from funcgrad.adoption.globals import NEVER_REDIRECTED
+from funcgrad.adoption.adopted_entries import NEVER_REDIRECTED
 from funcgrad.arrays.reference import MARK
 
 

@@ -31,13 +31,14 @@ from funcgrad.adoption.adopted_classes import (
     may_stand_for,
     metaclass_of,
 )
+from funcgrad.adoption.adopted_entries import NEVER_REDIRECTED
 from funcgrad.adoption.adopted_functions import adopt_decorated, adopt_function, redirected
 from funcgrad.adoption.adopted_types import original_class
 from funcgrad.adoption.array_subclasses import ArraySubclasses, is_array_subclass
 from funcgrad.adoption.builtin_names import builtin_names
 from funcgrad.adoption.compiled_classes import python_class, python_instance
 from funcgrad.adoption.containers import container_view, leads_elsewhere, proxy_view, tuple_view
-from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
+from funcgrad.adoption.globals import AdoptedGlobals
 from funcgrad.adoption.instance_views import UNCHANGING, SlotView, class_of_views, view
 from funcgrad.adoption.labeled_objects import is_of_xarray, is_table
 from funcgrad.adoption.masked_arrays import masked_modules
