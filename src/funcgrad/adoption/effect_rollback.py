@@ -13,6 +13,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property, partial
+from itertools import chain
 from operator import is_
 from types import CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any, TypeAlias
@@ -159,36 +160,42 @@ def _noted_items(item: Any, undos: list[Undo]) -> Iterable[Any]:
     kind = type(item)  # the ``__class__`` of a proxy may raise any error
     if issubclass(kind, tuple | frozenset):
         return tuple.__iter__(item) if issubclass(kind, tuple) else frozenset.__iter__(item)
-    base: Any = next((base for base in _CONTAINERS if issubclass(kind, base)), None)
+    base: Any = next((base for base in _ADD if issubclass(kind, base)), None)
     if base is None or base.__len__(item) > _MOST_ITEMS:
         return ()
     # Past methods of subclasses, which may count, convert or refuse what they are given.
     is_table = issubclass(base, dict)
-    read: Any = base.items if is_table else base.__iter__
-    add: Any = base.__setitem__ if is_table else _ADD[base]
-    before = [*read(item)]
-    held = [value for _, value in before] if is_table else before
+    add = _ADD[base]
+
+    def entries() -> list[tuple[Any, ...]]:
+        return [*base.items(item)] if is_table else [(part,) for part in base.__iter__(item)]
 
     def undo() -> None:
-        if not _same([*read(item)], before, is_table):
+        if not _same(entries(), before):
             base.clear(item)
-            for one in before:
-                add(item, *one) if is_table else add(item, one)
+            for entry in before:
+                add(item, *entry)
 
+    before = entries()
     undos.append(undo)
+    held = [entry[-1] for entry in before]
     is_of_numbers = _NO_STATE.issuperset(map(type, held[:LONGEST_OF_NUMBERS]))
     return () if is_of_numbers else held[:_MOST_OBJECTS]
 
 
-def _same(now: list[Any], before: list[Any], is_table: bool) -> bool:
-    """Whether two lists of items, or of the pairs of a table, hold the same objects."""
-    if is_table:
-        now, before = ([part for pair in items for part in pair] for items in (now, before))
-    return len(now) == len(before) and all(map(is_, now, before))
+def _same(now: list[tuple[Any, ...]], before: list[tuple[Any, ...]]) -> bool:
+    """Whether two lists of entries hold the same objects."""
+    return len(now) == len(before) and all(map(is_, chain(*now), chain(*before)))
 
 
-_ADD: Mapping[type, Callable[..., Any]] = {list: list.append, set: set.add, deque: deque.append}
-_CONTAINERS = (OrderedDict, dict, list, set, deque)
+_ADD: Mapping[type, Callable[..., Any]] = {
+    OrderedDict: OrderedDict.__setitem__,
+    dict: dict.__setitem__,
+    list: list.append,
+    set: set.add,
+    deque: deque.append,
+}
+"""How containers take entries; a class stands before its base."""
 
 
 def _noted_attributes(item: Any, undos: list[Undo]) -> Iterable[Any]:
