@@ -39,7 +39,7 @@ from funcgrad.trace.outer_arrays import (
 
 Undo: TypeAlias = Callable[[], object]
 
-_MOST_OBJECTS, _MOST_ITEMS = 1000, 10_000
+_MOST_OBJECTS, _MOST_ITEMS = 1000, 1000
 """The number of objects that are noted, and the length beyond which a container is not."""
 _ABSENT = object()
 _NO_STATE = PLAIN_DATA - {np.ndarray, list, tuple, dict, set}
