@@ -166,3 +166,15 @@ def test_text_that_is_evaluated_is_refused_with_what_to_write():
     with pytest.raises(NameError) as misspelt:
         fg.grad(lambda x: x * unknown)(1.0)  # noqa: F821
     assert not hasattr(misspelt.value, "__notes__")
+
+
+def test_fields_of_pydantic_that_refuse_a_traced_value() -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    class Spring(pydantic.BaseModel):  # type: ignore[misc, name-defined]
+        k: float
+
+    with pytest.raises(ValueError, match="valid number") as refused:
+        fg.grad(lambda k: Spring(k=k).k ** 2)(1.5)
+    assert "write Model.model_construct(k=x)" in "".join(refused.value.__notes__)
+    assert fg.grad(lambda k: Spring.model_construct(k=k).k ** 2)(1.5) == 3.0

@@ -55,6 +55,8 @@ def explain(error: Exception, args: Sequence[Any]) -> None:
             note = _ON_DESCRIPTORS
         elif text.startswith("unsupported type for timedelta"):
             note = _ON_TIMES
+        elif type(error).__module__.startswith("pydantic_core"):
+            note = _ON_FIELDS
         else:
             note = _ON_COMPILED
         if note not in notes:
@@ -166,6 +168,10 @@ _ON_JSON = (
 _ON_TIMES = (
     "a timedelta has whole microseconds, and holds no traced value: compute with the days or seconds "
     "themselves, or write timedelta(days=float(str(x))) if a derivative of zero is meant"
+)
+_ON_FIELDS = (
+    "pydantic checks fields in compiled code, which takes plain numbers: make the model outside of the "
+    "function and hand it in, or write Model.model_construct(k=x), which checks nothing"
 )
 _ON_DESCRIPTORS = (
     "a method by the name of its type takes instances of that type alone, and no traced values: write the "
