@@ -6,6 +6,7 @@ from tests.thirdparty import calls_of_instances as calls
 from tests.thirdparty.case import Case, D
 
 PAIRS = [(0, 1), (1, 2), (2, 0), (3, 1), (4, 3), (1, 4), (0, 4), (2, 3)]
+BAR = np.array([[0.0, 0.0], [1.0, 0.5]])
 STRENGTHS = np.array([0.3, -0.8, 1.1, 0.2, -0.4])
 
 ROWS = [
@@ -30,4 +31,9 @@ ROWS = [
     Case("choix.log_likelihood_pairwise", (PAIRS, D(STRENGTHS))),
     Case("choix.lsr.lsr_pairwise", (5, PAIRS, D(0.1))),
     Case("choix.opt.opt_pairwise", (5, PAIRS, D(0.1))),
+    # bars of finite elements, and airspeeds
+    Case("femlabpy.elements.bars.kebar", (BAR, D([[0.1, 0.0], [1.3, 0.6]]), [0.01, 210.0])),
+    Case("femlabpy.elements.bars.qebar", (BAR, D([[0.1, 0.0], [1.3, 0.6]]), [0.01, 210.0])),
+    Case("aerocalc3.airspeed.cas2tas", (D(250.0), 10000.0)),
+    Case("aerocalc3.airspeed.cas_mach2alt", (D(280.0), 0.7)),
 ]
