@@ -294,13 +294,23 @@ def _relieved(
 
 def _without_cancellation(outputs: Sequence[Expr], inputs: Sequence[Expr]) -> Sequence[Expr]:
     """Outputs in which entries less their log-sum-exp are not differences of large numbers."""
-    if not any(
-        [x.op is logsumexp_op or x.type.dtype.kind == "O" for x in subexpressions(*outputs)]
-    ):
+    if not _holds_logsumexp(outputs):
         return outputs
     from funcgrad.compiler.passes.softmax_sharing import share_exponentials
 
     return run_expression_passes({"softmax_sharing": share_exponentials}, outputs, inputs)
+
+
+def _holds_logsumexp(outputs: Sequence[Expr]) -> bool:
+    """Whether a program, or one that it holds, has a log-sum-exp."""
+    for x in subexpressions(*outputs):
+        if x.op is logsumexp_op:
+            return True
+        bodies = columns_of(x).bodies if x.type.dtype.kind == "O" else None
+        held = [] if bodies is None else [item.body for row in bodies(x) for item in row]
+        if any([_holds_logsumexp(body.outputs) for body in held]):
+            return True
+    return False
 
 
 def _legalized(outputs: Sequence[Expr]) -> Sequence[Expr]:
