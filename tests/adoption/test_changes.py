@@ -155,7 +155,7 @@ CLASS_CHANGES = {
     "code": lambda child, parent: setattr(child.own, "__code__", cosine.__code__),
     "defaults": lambda child, parent: setattr(parent.value, "__defaults__", (3.0,)),
     "a named default": lambda child, parent: parent.value.__kwdefaults__.update(scale=2.0),
-    "named defaults": lambda child, parent: setattr(child.own, "__kwdefaults__", {"x": 2.0}),
+    "named defaults": lambda child, parent: setattr(parent.value, "__kwdefaults__", {"scale": 2.0}),
     "of a static method": lambda child, parent: setattr(parent.fixed, "__defaults__", (3.0,)),
     "a method for a number": lambda child, parent: setattr(parent, "count", cosine),
     "the bases": lambda child, parent: setattr(child, "__bases__", (changing()[1],)),
@@ -177,7 +177,8 @@ def test_changes_of_a_class_are_among_its_parts(change):
 
 def test_entries_that_are_compared_at_once_are_those_that_are_compared_one_by_one():
     child, parent = changing()
-    functions = [lambda x, n=k: n * x for k in range(3)]
+    functions = [lambda x, n=k: n * x for k in range(2)]
+    functions.append(lambda x, *, n: n * x)
     closed = [lambda x, data=(X,): data[0] * x]
     entries = Entries()
     kept = [

@@ -20,8 +20,6 @@ NEVER_REDIRECTED = PLAIN_DATA - {np.ndarray, list, tuple, dict, set, frozenset}
 """Types of values that are never redirected."""
 
 _CODE, _DEFAULTS = attrgetter("__code__"), attrgetter("__defaults__")
-_NAMED_DEFAULTS = attrgetter("__kwdefaults__")
-_OF_FUNCTIONS = (_CODE, _DEFAULTS, _NAMED_DEFAULTS)
 _ABSENTS = repeat(object())
 _WRAPPERS = (staticmethod, classmethod, MethodType)
 
@@ -74,8 +72,8 @@ class ClassParts:
         members = [space[name] for name in self.names]
         inner = [item.__func__ if isinstance(item, _WRAPPERS) else item for item in members]
         self.functions = [item for item in inner if type(item) is FunctionType]
-        self.columns = [members, *[[*map(get, self.functions)] for get in _OF_FUNCTIONS]]
-        self.named = [(named, tuple(named.values())) for named in self.columns[-1] if named]
+        self.columns = [members, *[[*map(get, self.functions)] for get in (_CODE, _DEFAULTS)]]
+        self.named = [(f, _named_defaults(f)) for f in self.functions if _takes_named(f)]
 
     def has_changed(self) -> bool:
         """Whether a method or an object is another one by now, or a function has other parts."""
@@ -84,23 +82,34 @@ class ClassParts:
             return False
         now = ClassParts(base)
         same = self.names == now.names and all(map(_are_same, self.columns, now.columns))
-        if not same or not all([_are_same([*d.values()], known) for d, known in self.named]):
+        if not same or not self._has_named():
             return True
         self.size, self.plain = now.size, now.plain
         return False
 
     def _is_as_it_was(self, base: type) -> bool:
         space = vars(base)
-        members, codes, defaults, named = self.columns
+        members, codes, defaults = self.columns
         return (
             len(space) == self.size
             and all(map(is_, map(space.get, self.names), members))
             and NEVER_REDIRECTED.issuperset(map(type, map(space.get, self.plain, _ABSENTS)))
             and all(map(is_, map(_CODE, self.functions), codes))
             and all(map(is_, map(_DEFAULTS, self.functions), defaults))
-            and all(map(is_, map(_NAMED_DEFAULTS, self.functions), named))
-            and all([_are_same([*d.values()], known) for d, known in self.named])
+            and self._has_named()
         )
+
+    def _has_named(self) -> bool:
+        return all([_are_same(_named_defaults(f), known) for f, known in self.named])
+
+
+def _takes_named(f: FunctionType) -> bool:
+    """Whether a function has arguments that are given by name alone, and may have defaults of these."""
+    return f.__code__.co_kwonlyargcount > 0
+
+
+def _named_defaults(f: FunctionType) -> tuple[Any, ...]:
+    return tuple((f.__kwdefaults__ or {}).values())
 
 
 def _are_same(a: Sequence[Any], b: Sequence[Any]) -> bool:
@@ -178,7 +187,6 @@ class _Compared(NamedTuple):
             if not (
                 all(map(is_, map(_CODE, functions), self.codes))
                 and all(map(is_, map(_DEFAULTS, functions), self.defaults))
-                and not any(map(_NAMED_DEFAULTS, functions))
             ):
                 return True
         except AttributeError:  # one is not there any more
@@ -219,7 +227,8 @@ def _compared(entries: Sequence[Callable[[], Entry | None]]) -> _Compared:
 
 
 def _is_plain(entry: Entry) -> bool:
-    """Whether an entry is of a function whose code and defaults refer to nothing that may die with it."""
-    if entry.parts is not function_parts or len(entry.known) != 2 or entry.cells:
+    """Whether an entry is of a function with code and defaults alone, which refer to nothing that may die."""
+    f: Any = entry.original()
+    if f is None or entry.parts is not function_parts or entry.cells or _takes_named(f):
         return False
     return NEVER_REDIRECTED.issuperset(map(type, entry.known[1] or ()))
