@@ -646,3 +646,13 @@ def test_the_advice_for_a_hash_is_right():
         for slope in (fg.grad(f), fg.jit(fg.grad(f)), fg.jacfwd(f)):
             assert [slope(1.5), slope(2.5)] == [10.0, 21.0]
         assert fg.vmap(fg.grad(f))(np.array([1.5, 2.5])).tolist() == [10.0, 21.0]
+
+    @functools.cache
+    def legendre(n, x):
+        if n < 2:
+            return x**n
+        return ((2 * n - 1) * x * legendre(n - 1, x) - (n - 1) * legendre(n - 2, x)) / n
+
+    with pytest.raises(TypeError, match=r"sorted\(points\), write functools.cache for a dict"):
+        fg.grad(lambda x: sum(sorted({x, 2 * x})))(1.5)
+    assert fg.grad(lambda x: legendre(3, x) + sum(sorted([x, 2 * x])))(1.5) == pytest.approx(18.375)

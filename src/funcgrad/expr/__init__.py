@@ -165,7 +165,8 @@ class Expr(Operators, Questions, ArrayAttributes, OtherLibraries, ExprBase):
         raise fail(
             UnhashableError,
             "hash: expected a number to look up in a set, a dict or a cache, but got a traced value, which "
-            "has none; compare it with ==, or look up int(x) or float(str(x)), whose derivative is zero",
+            "has none; compare it with ==, leave out the set, as in sorted(points), write functools.cache "
+            "for a dict of results, or look up int(x) or float(str(x)), whose derivative is zero",
         )
 
     def __eq__(self, other: object) -> Any:
