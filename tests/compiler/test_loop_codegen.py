@@ -260,3 +260,63 @@ def test_loops_on_arrays_of_which_numpy_never_warns(loop, native):
     start, run = np.array([1.0, -2.0, 3.0]), fg.jit(loop, native=native)
     for _ in range(3):
         np.testing.assert_array_equal(run(start), np.abs(start))
+
+
+def stored(a, i=0):
+    return 0.7 * a.at[i].set(1.15)
+
+
+# The next states, from the states a and b, an item, a number and an array of neither.
+SHARED_STATES = {
+    "an invariant": lambda a, b, item, x, v: (0.7 * np.tanh(v * x), stored(a)),
+    "an array of the user's": lambda a, b, item, x, v: (v, stored(a)),
+    "an item": lambda a, b, item, x, v: (item, stored(a)),
+    "a view of an item": lambda a, b, item, x, v: (item[::-1], stored(a)),
+    "an item reshaped": lambda a, b, item, x, v: (np.reshape(item, (3,)), stored(a)),
+    "a constant": lambda a, b, item, x, v: (fg.const([1.0, 2.0, 3.0]), stored(a)),
+    "a view of a state": lambda a, b, item, x, v: (b[::-1], stored(a) * b),
+    "the other state": lambda a, b, item, x, v: (b, stored(a)),
+    "the other state of an item": lambda a, b, item, x, v: (b, stored(a) + item),
+    "of a branch": lambda a, b, item, x, v: (
+        fg.cond(item[0] > 0.2, lambda: v, lambda: item),
+        stored(a),
+    ),
+    "of a loop": lambda a, b, item, x, v: (
+        fg.scan(lambda c, _: (v, 0.0), item, None, length=2)[0],
+        stored(a),
+    ),
+    "arithmetic": lambda a, b, item, x, v: (item, np.sin(2 * a) + b),
+}
+
+
+@pytest.mark.parametrize("kind", ["scan", "while_loop", "three states"])
+@pytest.mark.parametrize("name", SHARED_STATES)
+def test_a_loop_stores_into_arrays_of_its_own_alone(name, kind):
+    step = SHARED_STATES[name]
+    v, items = np.array([0.3, -0.5, 0.9]), np.linspace(-1, 1, 18).reshape(6, 3)
+
+    def loss(x, v, items):
+        def scanned(c, item):
+            a, b = step(*c[:2], item, x, v)
+            return (a, b, *c[:1][: len(c) - 2]), np.sum(c[0]) * 0.1
+
+        def again(c):
+            k, a, b = c
+            return (k + 1, *step(a, b, items[k], x, v))
+
+        if kind == "while_loop":
+            _, a, b = fg.while_loop(lambda c: c[0] < 6, again, (0, v * x, v * 3 * x))
+            return np.sum(a * b) + np.sum(b)
+        start = (v * x, v * 3 * x, v)[: 3 if kind == "three states" else 2]
+        states, sums = fg.scan(scanned, start, items)
+        return sum([np.sum(c * c) for c in states]) + np.sum(sums)
+
+    jitted, gradient = fg.jit(loss), fg.jit(fg.grad(loss, argnums=(0, 1, 2)))
+    given = 0.7, v.copy(), items.copy()
+    first, slopes = jitted(*given), gradient(*given)
+    for _ in range(9):  # interpreted at first, compiled later
+        assert jitted(*given) == pytest.approx(first, rel=1e-13)
+        for found, want in zip(gradient(*given), slopes, strict=True):
+            np.testing.assert_allclose(found, want, rtol=1e-11, atol=1e-13)
+    np.testing.assert_array_equal(given[1], v)
+    np.testing.assert_array_equal(given[2], items)
