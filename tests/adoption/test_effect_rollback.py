@@ -3,12 +3,17 @@
 import collections
 import dataclasses
 import functools
+import itertools
 import random
+import sys
+import types
+import weakref
 
 import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.adoption import effect_rollback
 
 X = 0.7
 
@@ -124,7 +129,7 @@ def of_slots():
     return lambda x: slotted(x) + slotted(x)
 
 
-class Ordered(collections.OrderedDict):
+class OrderedOfUnit(collections.OrderedDict):
     def __init__(self, unit, items):
         super().__init__(items)
         self.unit = unit
@@ -133,14 +138,14 @@ class Ordered(collections.OrderedDict):
         super().__setitem__(key, value if key in self else 2 * value)
 
 
-class Recent(collections.deque):
+class RecentOfUnit(collections.deque):
     def __init__(self, unit):
         super().__init__([1.0], maxlen=3)
         self.unit = unit
 
 
 def of_containers():
-    ordered, recent = Ordered("m", [("a", 1.0)]), Recent("m")
+    ordered, recent = OrderedOfUnit("m", [("a", 1.0)]), RecentOfUnit("m")
     tallies, defaults = collections.Counter("aab"), collections.defaultdict(list)
 
     def f(x):
@@ -151,6 +156,181 @@ def of_containers():
         defaults["k"].append(1.0)
         held = ordered["b"] + sum(recent) + tallies["a"] + len(defaults["k"])
         return np.array([x, 1.0]).sum() * held * (1.0 if next(iter(ordered)) == "b" else 2.0)
+
+    return f
+
+
+class Ordered(collections.OrderedDict):
+    def __init__(self, name):
+        super().__init__({name: 1.0})
+        self.stores = 0
+
+    def __setitem__(self, name, value):
+        self.stores = getattr(self, "stores", 0) + 1
+        super().__setitem__(name, value)
+
+
+class Recent(collections.deque):
+    def __init__(self, length):
+        super().__init__(maxlen=length)
+
+
+def of_containers_with_constructors():
+    table, recent = Ordered("first"), Recent(3)
+
+    def f(x):
+        table["second"] = table.get("second", 0.0) + 1.0
+        recent.append(1.0)
+        return np.array([x, 1.0]).sum() * (table["second"] + table.stores + len(recent))
+
+    return f
+
+
+def of_renamed_keys():
+    table, flags = {"old": 1.0}, bytearray(2)
+
+    def f(x):
+        table["new"] = table.pop("old", 7.0)
+        flags[0] += 1
+        return np.array([x, 1.0]).sum() * table["new"] * flags[0]
+
+    return f
+
+
+class Unset:
+    __slots__ = ("first", "last")
+
+    def __init__(self):
+        self.last = None
+
+
+def of_unset_slots():
+    held = Unset()
+
+    def f(x):
+        held.first = getattr(held, "first", 0.0) + 1.0
+        held.last = 1.0 if held.last is None else held.last + 10.0
+        return np.array([x, 1.0]).sum() * held.first * held.last
+
+    return f
+
+
+def of_bound_methods():
+    log, table = [], {}
+    note, put = log.append, table.__setitem__
+
+    def f(x):
+        note(1.0)
+        put(len(table), 1.0)
+        return np.array([x, 1.0]).sum() * (len(log) + len(table))
+
+    return lambda x: f(x) * put.__self__[0]
+
+
+def of_stateless_generator():
+    generator = random.SystemRandom()
+    return lambda x: np.array([x, 1.0]).sum() * (generator.random() < 2.0)
+
+
+def of_library_draws():
+    norm = pytest.importorskip("scipy.stats").norm
+    np.random.seed(0)  # noqa: NPY002
+    return lambda x: np.array([x, 1.0]).sum() * norm.rvs()
+
+
+def of_weak_references():
+    counter = Counter()
+    reference, proxy = weakref.ref(counter), weakref.proxy(counter)
+
+    def f(x):
+        reference().count += 1.0
+        proxy.items.append(1.0)
+        return np.array([x, 1.0]).sum() * reference().count * len(proxy.items)
+
+    KEPT.append(counter)
+    return f
+
+
+KEPT = []
+
+
+def of_empty_cell():
+    if TOTAL is None:
+        count = 0.0
+
+    def f(x):
+        nonlocal count
+        try:
+            count += 1.0
+        except NameError:
+            count = 1.0
+        return np.array([x, 1.0]).sum() * count
+
+    return f
+
+
+def of_class_attributes():
+    class Base:
+        made = 0.0
+
+    class Derived(Base):
+        pass
+
+    def f(x):
+        Derived.made += 1.0
+        return np.array([x, 1.0]).sum() * Derived.made
+
+    return f
+
+
+def of_function_attributes():
+    def helper(x):
+        helper.count = getattr(helper, "count", 0.0) + 1.0
+        return np.array([x, 1.0]).sum()
+
+    return lambda x: helper(x) * helper.count
+
+
+def of_setter():
+    log = []
+
+    class Logged:
+        def _set(self, value):
+            log.append(value)
+
+        value = property(lambda self: float(len(log)), _set)
+
+    logged = Logged()
+
+    def f(x):
+        logged.value = 1.0
+        return np.array([x, 1.0]).sum() * logged.value
+
+    return f
+
+
+def of_arrays():
+    table = np.zeros((120, 120))
+    masked = np.ma.masked_array([1.0, 2.0, 3.0], mask=[True, False, False])
+
+    def f(x):
+        table[3, 4] += 1.0
+        masked[1] = np.ma.masked
+        masked[2] += 1.0
+        return np.array([x, 1.0]).sum() * table[3, 4] * masked.count() * float(masked[2])
+
+    return f
+
+
+def of_module_in_function():
+    sys.modules["state_of_program"] = module = types.ModuleType("state_of_program")
+    module.count = 0.0
+
+    def f(x):
+        import state_of_program
+
+        state_of_program.count += 1.0
+        return np.array([x, 1.0]).sum() * state_of_program.count
 
     return f
 
@@ -176,6 +356,19 @@ PROGRAMS = {
         of_containers,
         plain_globals,
         of_global_generators,
+        of_containers_with_constructors,
+        of_renamed_keys,
+        of_unset_slots,
+        of_bound_methods,
+        of_stateless_generator,
+        of_library_draws,
+        of_weak_references,
+        of_empty_cell,
+        of_class_attributes,
+        of_function_attributes,
+        of_setter,
+        of_arrays,
+        of_module_in_function,
     )
 }
 
@@ -223,3 +416,22 @@ def test_effects_before_a_mistake_stay(anew):
         with pytest.raises(KeyError, match="k"):
             fg.grad(f)(X)
         assert len(log) == count
+
+
+@pytest.mark.filterwarnings("ignore:jit")
+def test_compiled_programs_stay():
+    traces = itertools.count()
+
+    @fg.jit
+    def square(x):
+        next(traces)
+        return x * x
+
+    def f(x):
+        return square(x)
+
+    rollback = effect_rollback.Rollback(f, (), f.__code__)
+    square(X)
+    rollback.undo()
+    square(X)
+    assert next(traces) == 1

@@ -1,9 +1,10 @@
 """Rollback of the effects of a refused run, before the function runs again, adopted.
 
 What the function reaches is noted before its first run: the items of containers, the attributes of instances
-and of the user's classes and modules, the contents of arrays, closure cells, globals, and the states of
-generators of random numbers. What a refused run has changed of these is put back, so that a counter counts
-once. What an iterator or a file has given is not given again.
+and functions and of the user's classes and modules, the contents of arrays, closure cells, globals, and the
+states of generators of random numbers. What a refused run has changed of these is put back, so that a counter
+counts once. What an iterator or a file has given is not given again, and what transforms keep, such as
+compiled programs, stays.
 """
 
 from __future__ import annotations
@@ -15,12 +16,20 @@ from contextlib import suppress
 from functools import cached_property, partial
 from itertools import chain
 from operator import is_
-from types import CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
+from types import (
+    BuiltinMethodType,
+    CodeType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+)
 from typing import Any, TypeAlias
+from weakref import ProxyTypes, ref
 
 import numpy as np
 
-from funcgrad.arrays.reference import COPIED
 from funcgrad.source import (
     OURS,
     code_names,
@@ -31,10 +40,10 @@ from funcgrad.source import (
 )
 from funcgrad.trace.known_code import LONGEST_OF_NUMBERS, PLAIN_DATA, held_by, note_run
 from funcgrad.trace.outer_arrays import (
-    generator_of,
+    COMPARED,
     instance_dict,
     is_generator,
-    own_attribute,
+    referent_of,
 )
 
 Undo: TypeAlias = Callable[[], object]
@@ -45,13 +54,20 @@ _ABSENT = object()
 _NO_STATE = PLAIN_DATA - {np.ndarray, list, tuple, dict, set}
 
 
+class _Undos(list[Undo]):
+    """The steps that put back what has been noted."""
+
+    room = 16 * COMPARED
+    """Bytes of arrays that may still be copied."""
+
+
 class Rollback:
     """What a function and its arguments reach, as it is before a run."""
 
     def __init__(self, f: Any, args: Iterable[Any], code: CodeType) -> None:
         self._code = code
-        self._undos: list[Undo] = []
-        waiting, met = deque([f, *args]), dict[int, Any]()
+        self._undos = _Undos()
+        waiting, met = deque([f, *args, *_global_generators()]), dict[int, Any]()
         while waiting and len(met) < _MOST_OBJECTS:
             item = waiting.popleft()
             if type(item) not in _NO_STATE and id(item) not in met:
@@ -69,47 +85,66 @@ class Rollback:
         note_run(self._code)
 
 
-def _noted(item: Any, undos: list[Undo]) -> Iterable[Any]:
+def _noted(item: Any, undos: _Undos) -> Iterable[Any]:
     """Note the state of an object; what it leads to."""
     kind = type(item)
     if kind is FunctionType:
         return _noted_function(item, undos)
-    if kind is MethodType:
-        return (item.__func__, item.__self__)
+    if kind in _BOUND:
+        return (item.__self__, getattr(item, "__func__", None))
     if issubclass(kind, partial):
         return (item.func, *item.args, *item.keywords.values())
+    if issubclass(kind, ref):
+        return (ref.__call__(item),)
+    if kind in ProxyTypes:
+        return (referent_of(item),)
     if issubclass(kind, ModuleType):
         return ()
     if issubclass(kind, type):
         return () if is_installed_class(item) else _noted_class(item, undos)
     if issubclass(kind, np.ndarray):
-        return _noted_array(item, undos)
-    if is_generator(generator := generator_of(item)):
-        undos.append(_undo_draws(generator))
-        return ()
+        return [*_noted_array(item, undos), *_noted_attributes(item, undos)]
+    if kind.__module__.partition(".")[0] == "funcgrad":
+        return _functions_among(_noted_attributes(item, _Undos()))
+    if is_generator(item):
+        with suppress(Exception):  # of one without a state, as the system's
+            undos.append(_undo_draws(item))
     return [*_noted_items(item, undos), *_noted_attributes(item, undos)]
 
 
-def _noted_function(f: FunctionType, undos: list[Undo]) -> list[Any]:
+_BOUND = (MethodType, BuiltinMethodType, MethodWrapperType)
+
+
+def _noted_function(f: FunctionType, undos: _Undos) -> list[Any]:
     code = f.__code__
-    if OURS[code.co_filename] or is_of_package(code):
+    if OURS[code.co_filename]:
+        return _functions_among(held_by(f))
+    if is_of_package(code):
         return held_by(f)
+    undos.append(partial(_restore_attributes, f.__dict__, dict(f.__dict__)))
     for cell in f.__closure__ or ():
-        with suppress(ValueError):  # empty as yet
+        try:
             undos.append(partial(setattr, cell, "cell_contents", cell.cell_contents))
+        except ValueError:  # empty as yet
+            undos.append(partial(delattr, cell, "cell_contents"))
     found = held_by(f)
     for name in global_names(code):
         value = f.__globals__.get(name, _ABSENT)
         undos.append(partial(_put, f.__globals__, name, value))
         found.append(value)
-        if type(value) is ModuleType and not is_installed(value):
-            space = vars(value)
-            names = [name for name in code_names(code) if name in space]
-            undos += [partial(_put, space, name, space[name]) for name in names]
-            found += [space[name] for name in names]
-    if "random" in code_names(code):
-        found += _global_generators()
+    names = code_names(code)
+    imported = [sys.modules.get(name) for name in names]  # as in the function
+    for module in [value for value in (*found, *imported) if type(value) is ModuleType]:
+        if not is_installed(module):
+            space = vars(module)
+            found += [space[name] for name in names if name in space]
+            undos += [partial(_put, space, name, space[name]) for name in names if name in space]
     return found
+
+
+def _functions_among(values: Iterable[Any]) -> list[Any]:
+    """The functions of the user's that a transform holds, beside what it keeps for itself."""
+    return [item for item in values if callable(item) and not issubclass(type(item), type)]
 
 
 def _global_generators() -> list[Any]:
@@ -120,43 +155,46 @@ def _global_generators() -> list[Any]:
     return found if pythons is None else [*found, pythons._inst]
 
 
-def _noted_class(kind: type, undos: list[Undo]) -> list[Any]:
+def _noted_class(kind: type, undos: _Undos) -> list[Any]:
     held = {name: value for name, value in vars(kind).items() if name[:2] != "__"}
 
     def undo() -> None:
+        for name in [name for name in vars(kind) if name[:2] != "__" and name not in held]:
+            type.__delattr__(kind, name)
         for name, value in held.items():
             if vars(kind).get(name) is not value:
                 type.__setattr__(kind, name, value)
 
     undos.append(undo)
-    members = vars(kind).values()
-    return [*map(_function_in, members), *[base for base in kind.__bases__ if base is not object]]
+    members = [part for member in vars(kind).values() for part in _functions_in(member)]
+    return [*members, *[base for base in kind.__bases__ if base is not object]]
 
 
-def _function_in(member: Any) -> Any:
-    """The function of a member of a class; any other member as it is."""
+def _functions_in(member: Any) -> tuple[Any, ...]:
+    """The functions of a member of a class; any other member as it is."""
     if isinstance(member, staticmethod | classmethod):
-        return member.__func__
+        return (member.__func__,)
     if isinstance(member, property):
-        return member.fget
-    return member.func if isinstance(member, cached_property) else member
+        return (member.fget, member.fset, member.fdel)
+    return (member.func if isinstance(member, cached_property) else member,)
 
 
-def _noted_array(array: Any, undos: list[Undo]) -> Iterable[Any]:
-    if array.nbytes > COPIED:
+def _noted_array(array: Any, undos: _Undos) -> Iterable[Any]:
+    plain = np.ndarray.view(array, np.ndarray)  # past a mask, and methods of its own
+    if plain.nbytes > min(COMPARED, undos.room):
         return ()
-    before = np.array(array)
-    same = before.tobytes()
+    undos.room -= plain.nbytes
+    before = plain.copy()
 
     def undo() -> None:
-        if array.tobytes() != same:
-            array[...] = before
+        if plain.tobytes() != before.tobytes():
+            plain[...] = before
 
     undos.append(undo)
-    return list(array.flat) if array.dtype.hasobject else ()
+    return list(plain.flat) if plain.dtype.hasobject else ()
 
 
-def _noted_items(item: Any, undos: list[Undo]) -> Iterable[Any]:
+def _noted_items(item: Any, undos: _Undos) -> Iterable[Any]:
     kind = type(item)  # the ``__class__`` of a proxy may raise any error
     if issubclass(kind, tuple | frozenset):
         return tuple.__iter__(item) if issubclass(kind, tuple) else frozenset.__iter__(item)
@@ -194,25 +232,41 @@ _ADD: Mapping[type, Callable[..., Any]] = {
     list: list.append,
     set: set.add,
     deque: deque.append,
+    bytearray: bytearray.append,
 }
 """How containers take entries; a class stands before its base."""
 
 
-def _noted_attributes(item: Any, undos: list[Undo]) -> Iterable[Any]:
+def _noted_attributes(item: Any, undos: _Undos) -> Iterable[Any]:
     kind = type(item)
     space = instance_dict(item)
     if space is not None:
-        before = dict(space)
-        undos.append(lambda: _restore_attributes(space, before))
+        undos.append(partial(_restore_attributes, space, dict(space)))
     slots = [
-        (slot, own_attribute(item, name))
+        (slot, _in_slot(slot, item))
         for base in kind.__mro__
-        for name, slot in vars(base).items()
+        for slot in vars(base).values()
         if type(slot) is MemberDescriptorType
     ]
     if not is_installed_class(kind):
-        undos += [partial(slot.__set__, item, value) for slot, value in slots if value is not None]
+        undos += [partial(_put_into_slot, slot, item, value) for slot, value in slots]
     return [kind, *(space or {}).values(), *[value for _, value in slots]]
+
+
+def _in_slot(slot: Any, item: Any) -> Any:
+    try:
+        return slot.__get__(item)
+    except Exception:  # of an empty one; a proxy may raise any error
+        return _ABSENT
+
+
+def _put_into_slot(slot: Any, item: Any, value: Any) -> None:
+    if _in_slot(slot, item) is value:
+        return
+    if value is _ABSENT:
+        slot.__delete__(item)
+    else:
+        slot.__set__(item, value)
 
 
 def _restore_attributes(space: dict[str, Any], before: dict[str, Any]) -> None:
