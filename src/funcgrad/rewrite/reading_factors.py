@@ -5,8 +5,9 @@ Each law takes a `Monomial` to one that is equal up to rounding, wherever both a
 
 from __future__ import annotations
 
-from itertools import combinations, permutations
+from itertools import chain, combinations, permutations
 from math import gcd
+from typing import TypeAlias
 
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.graph import Key
@@ -85,15 +86,21 @@ def in_signs(term: Monomial) -> Monomial:
     return term
 
 
+_Numbers: TypeAlias = frozenset[tuple[frozenset[tuple[Key, float]], float]]
+"""The terms of a sum, by their keys, with their numbers."""
+
+
 def with_equal_sums(term: Monomial) -> Monomial:
     """(x + y)/(y + x) = 1; (x - y)/(y - x)**2 = -1/(y - x); 2/(2*x + 4) = 1/(x + 2)."""
     sums = [(base, k) for base, k in term.powers.values() if base.op in SUMS]
-    for (one, k), (other, m) in permutations(sums, 2):
-        if abs(k) > abs(m):
-            continue
-        found, others = terms_of(one), terms_of(other)
-        same = _is_same_sum(found, others)
-        if same or (k.is_integer() and _is_same_sum(found, _opposite(others))):
+    alike: dict[frozenset[_Numbers], list[tuple[Expr, float]]] = {}
+    for base, k in sums:
+        numbers = _numbers_of(terms_of(base))
+        opposite = frozenset([(key, -number) for key, number in numbers])
+        alike.setdefault(frozenset((numbers, opposite)), []).append((base, k))
+    for (one, k), (other, m) in chain(*[permutations(group, 2) for group in alike.values()]):
+        same = _is_same_sum(terms_of(one), terms_of(other))
+        if abs(k) <= abs(m) and (same or k.is_integer()):
             sign = 1.0 if same or k % 2 == 0 else -1.0
             merged = term.times(power(one, -k)).times(power(other, k))
             return with_equal_sums(merged._replace(number=merged.number * sign))
@@ -104,10 +111,6 @@ def with_equal_sums(term: Monomial) -> Monomial:
             smaller = term.times(power(base, -k)).times(power(sum_of(collected(rest), base), k))
             return with_equal_sums(smaller._replace(number=term.number * part**k))
     return term
-
-
-def _opposite(found: Summands) -> Summands:
-    return {key: t._replace(number=-t.number) for key, t in found.items()}
 
 
 def _whole_part(base: Expr) -> int:
@@ -284,9 +287,12 @@ def _in_order(expr: Expr, difference: Summands) -> Expr | None:
     return None
 
 
+def _numbers_of(found: Summands) -> _Numbers:
+    return frozenset([(key, term.number) for key, term in found.items()])
+
+
 def _is_same_sum(found: Summands, other: Summands) -> bool:
-    numbers = [{key: term.number for key, term in terms.items()} for terms in (found, other)]
-    return numbers[0] == numbers[1]
+    return _numbers_of(found) == _numbers_of(other)
 
 
 def _side(base: Expr) -> Expr | None:

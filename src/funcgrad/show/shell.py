@@ -94,7 +94,7 @@ def _text_of(value: object) -> str | None:
 def _has_formulas(tree: object) -> bool:
     try:
         return any(isinstance(leaf, Expr) for leaf in flatten(tree).leaves)
-    except RecursionError:  # a list that contains itself
+    except (RecursionError, TypeError):  # of a list that contains itself, or lists in lists
         return False
 
 

@@ -47,8 +47,9 @@ def share_exponentials(roots: Sequence[Expr]) -> list[Expr]:
     >>> x = fg.var("x", 3)
     >>> z = fg.logsumexp(x)
     >>> share_exponentials([x - z])[0]
-    let a = minimum(1.7976931348623157e+308, maximum(-1.7976931348623157e+308, max(x)))
-    in x - a - log(sum(exp(x - reshape(a, shape=(1,)))))
+    let a = max(x)
+        b = where(isinf(a), 0, log(sum(exp(x - reshape(a, shape=(1,))))))
+    in x - a - b
     """
     return _shared(rewrite_bodies(roots, lambda outputs, inputs, spec: _shared(outputs)))
 
