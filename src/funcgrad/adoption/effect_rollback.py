@@ -134,12 +134,11 @@ def _noted_function(f: FunctionType, undos: _Undos) -> list[Any]:
         found.append(value)
     names = code_names(code)
     imported = [sys.modules.get(name) for name in names]  # as in the function
-    for module in [value for value in (*found, *imported) if type(value) is ModuleType]:
-        if not is_installed(module):
-            space = vars(module)
-            found += [space[name] for name in names if name in space]
-            undos += [partial(_put, space, name, space[name]) for name in names if name in space]
-    return found
+    modules = [value for value in (*found, *imported) if type(value) is ModuleType]
+    spaces = [vars(module) for module in modules if not is_installed(module)]
+    named = [(space, name, space[name]) for space in spaces for name in names if name in space]
+    undos += [partial(_put, *place) for place in named]
+    return [*found, *[value for _, _, value in named]]
 
 
 def _functions_among(values: Iterable[Any]) -> list[Any]:
