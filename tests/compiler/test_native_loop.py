@@ -140,7 +140,8 @@ def test_elementwise_operations_on_special_values(arity, kind):
             kept = ~np.isnan(grids[0]) & ~np.isnan(grids[-1])
             one, other = one[:, kept], other[:, kept]
         if name in REFLECTED:
-            kept = ~(np.abs(grids[0]) < np.finfo(float).tiny) & ~(np.abs(grids[0] + 1.5) < 1.1)
+            beside_zero = np.isin(grids[0], (-0.5, -2.5))
+            kept = ~(np.abs(grids[0]) < np.finfo(float).tiny) & ~beside_zero
             one, other = one[:, kept], other[:, kept]
         near(one, other, 0 if exact else LIBM)
 

@@ -283,7 +283,7 @@ def _instance(value: Any) -> Any:
     if is_table(value):
         return _table(value)
     if is_of_xarray(value):
-        return _kept(value, import_module(REPLACED["xarray"]).of_xarray)
+        return _kept(value, import_module(REPLACED["xarray"]).from_outside)
     if id(value) in _INDEXED:
         return getattr(replacement_of(np), _INDEXED[id(value)])
     if issubclass(type(value), tuple) and hasattr(value, "_make"):

@@ -38,6 +38,11 @@ class FlatStep(NamedTuple):
         array: np.ndarray[Any, Any] = self.params[0][1].array
         return array
 
+    @property
+    def may_alias(self) -> bool:
+        """Whether the value may be an input, a constant or an operand, or a view of an operand."""
+        return self.op in (INPUT, CONSTANT) or bool(self.op.columns.may_alias)
+
     def run(self, *operands: Array) -> Any:
         """The value, by NumPy."""
         return (

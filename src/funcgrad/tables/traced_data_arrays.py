@@ -56,7 +56,10 @@ class TracedDataset(xarray.Dataset):  # type: ignore[misc]  # xarray need not be
 
 
 def of_xarray(value: Any) -> Any:
-    """A DataArray or a Dataset as one of these classes, which shares its variables; others as they are."""
+    """A DataArray or a Dataset, or a tuple of such, as instances of these classes, which share the variables;
+    others as they are."""
+    if type(value) is tuple:
+        return tuple(map(of_xarray, value))
     kind = _KINDS.get(type(value))
     return value if kind is None else _as_instance(value, kind)
 
@@ -81,18 +84,18 @@ def _as_instance(value: Any, kind: type) -> Any:
 _KINDS: dict[type, type] = {xarray.DataArray: TracedDataArray, xarray.Dataset: TracedDataset}
 
 
-def _keeping(method: Callable[..., Any]) -> Any:
-    """A method of xarray's whose results are of these classes, too."""
+def making(function: Callable[..., Any]) -> Any:
+    """A function or a method of xarray's that makes objects of these classes."""
 
-    @functools.wraps(method)
-    def keeping(self: Any, *args: object, **kwargs: object) -> Any:
-        return of_xarray(method(self, *args, **kwargs))
+    @functools.wraps(function)
+    def made(*args: object, **kwargs: object) -> Any:
+        return of_xarray(function(*args, **kwargs))
 
-    return keeping
+    return made
 
 
 for _own, _kind in _KINDS.items():
     for _name in dir(_own):
         _method = getattr(_own, _name)
         if isinstance(_method, FunctionType) and _name[0] != "_" and _name not in vars(_kind):
-            setattr(_kind, _name, _keeping(_method))
+            setattr(_kind, _name, making(_method))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
@@ -11,28 +9,18 @@ import xarray
 
 from funcgrad.adoption.adopted_types import ORIGINAL
 from funcgrad.adoption.stand_ins.traced_classes import stand_in_for
-from funcgrad.tables.traced_data_arrays import TracedDataArray, TracedDataset, of_xarray
+from funcgrad.tables.traced_data_arrays import TracedDataArray, TracedDataset, making, of_xarray
 
 for _own, _kind in ((xarray.DataArray, TracedDataArray), (xarray.Dataset, TracedDataset)):
     setattr(_kind, ORIGINAL, _own)
 DataArray = stand_in_for(xarray.DataArray, TracedDataArray)
 Dataset = stand_in_for(xarray.Dataset, TracedDataset)
-
-
-def _making(function: Callable[..., Any]) -> Any:
-    """A function of xarray that makes objects of these classes."""
-
-    @functools.wraps(function)
-    def making(*args: object, **kwargs: object) -> Any:
-        found = function(*args, **kwargs)
-        return tuple(map(of_xarray, found)) if type(found) is tuple else of_xarray(found)
-
-    return making
-
+from_outside = of_xarray
+"""An object that adopted code finds, as one of these classes."""
 
 globals().update(
     {
-        name: _making(value) if isinstance(value, FunctionType) else value
+        name: making(value) if isinstance(value, FunctionType) else value
         for name, value in vars(xarray).items()
         if name not in globals()
     }

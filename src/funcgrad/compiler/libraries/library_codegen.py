@@ -20,7 +20,7 @@ from funcgrad.control.call_and_branch import branch_op, call_op
 from funcgrad.control.custom_rule import custom_derivative_op
 from funcgrad.control.loop import loop_op
 from funcgrad.expr import Expr
-from funcgrad.graph import CONSTANT, INPUT, ArrayType
+from funcgrad.graph import CONSTANT, ArrayType
 from funcgrad.ops.base.columns import in_library
 from funcgrad.ops.base.op import Elementwise, Op
 from funcgrad.rewrite.decompose import decomposed
@@ -135,12 +135,7 @@ def _by_name(op: Op, library: Library) -> Callable[..., Any] | None:
 def _shared(flat: Flat) -> list[bool]:
     """For each result, whether it could share memory with another value."""
     places = flat.results
-    return [_may_alias(flat.steps[i]) or i in places[:place] for place, i in enumerate(places)]
-
-
-def _may_alias(step: FlatStep) -> bool:
-    """Whether a value may be an input, a constant or an operand, or a view of an operand."""
-    return step.op in (INPUT, CONSTANT) or bool(step.op.columns.may_alias)
+    return [flat.steps[i].may_alias or i in places[:place] for place, i in enumerate(places)]
 
 
 def _built(

@@ -68,7 +68,9 @@ def _shared(roots: Sequence[Expr]) -> list[Expr]:
             found = parts[expr.key] = _parts_of(args[0], dict(expr.params)["axis"])
             return found.log_of_total if found.top is None else found.log_of_total + found.top
         if expr.key in slopes:
-            return _slope(expr, args, parts[slopes[expr.key].key])
+            z = slopes[expr.key]
+            kept = _kept(dict(z.params)["axis"], expr.shape)
+            return _slope(parts[z.key], kept, is_masked=args[0].op is mask)
         if expr.key in differences:
             found = parts[differences[expr.key].key]
             less = args[0] if found.top is None else args[0] - _moved(found.top, expr.args[1])
@@ -78,11 +80,10 @@ def _shared(roots: Sequence[Expr]) -> list[Expr]:
     return folded_by_key(roots, step)
 
 
-def _slope(expr: Expr, args: tuple[Expr, ...], parts: _Parts) -> Any:
+def _slope(parts: _Parts, kept: tuple[int, ...], is_masked: bool) -> Any:
     """The quotients, NaN beside an infinite entry; with a mask, 1 of an infinite entry, 0 of others."""
-    kept = _kept(dict(_logsumexp_of(expr).params)["axis"], expr.shape)  # type: ignore[union-attr]
     slope = parts.exponentials * np.reshape(1 / parts.total, kept)
-    if args[0].op is not mask or parts.top is None:
+    if not is_masked or parts.top is None:
         return slope
     is_infinite, top = np.reshape(parts.is_infinite, kept), np.reshape(parts.top, kept)
     return np.where(is_infinite, parts.entries == top, slope)
@@ -142,9 +143,13 @@ def _subtracted(expr: Expr) -> Expr | None:
 
 def _moved(x: Any, moves: Expr) -> Any:
     """A value of the place of a log-sum-exp, moved as that is."""
-    if moves.op is logsumexp_op:
-        return x
-    return moves.op(_moved(x, moves.args[0]), **dict(moves.params))
+    chain = []
+    while moves.op is not logsumexp_op:
+        chain.append(moves)
+        moves = moves.args[0]
+    for move in reversed(chain):
+        x = move.op(x, **dict(move.params))
+    return x
 
 
 def _is_less_largest(x: Expr, axes: tuple[int, ...]) -> bool:

@@ -36,7 +36,6 @@ from funcgrad.compiler.python.loop_body_codegen import (
 from funcgrad.compiler.stack_pool import StackPool
 from funcgrad.control.closed_program import Body
 from funcgrad.control.loop import LoopSpec, iterations_of, reference_loop, stacked
-from funcgrad.graph import CONSTANT
 
 Rolled = Callable[[Sequence[Any]], tuple[Sequence[Any], list[Any]]]
 """From a loop's operands to its final states and its stacked outputs."""
@@ -271,7 +270,7 @@ def _iteration(flat: Flat, states: int, tested: bool) -> Plan:
 
 
 def _donated(flat: Flat, states: int, tested: bool) -> list[int]:
-    """The states that an iteration may store into: those of a loop whose states are arrays apart, of its own.
+    """The states that an iteration may store into: those of a loop whose states are arrays of its own.
 
     What a loop with a condition puts out is not copied until it ends.
     """
@@ -280,26 +279,21 @@ def _donated(flat: Flat, states: int, tested: bool) -> list[int]:
     put_out = [i for i in flat.results[states:] if flat.steps[i].type.shape and i in held]
     if len(set(arrays)) < len(arrays) or (tested and put_out):
         return []
-    own = set(range(states)) - _lent(flat, states)
+    own = set(range(states)) - _aliased(flat, states)
     return [i for i in sorted(own) if i not in flat.results and flat.steps[i].type.shape]
 
 
-def _lent(flat: Flat, states: int) -> set[int]:
-    """The states that come to hold arrays of others: of sequences, loop invariants, constants and states, or
-    views of these; a store would change them. A state that is handed on whole is an array of its own."""
-    shared = [i < flat.inputs or _may_be_shared(flat, i) for i in range(len(flat.steps))]
-    shared[:states] = [False] * states
-    lent = {i for i, k in enumerate(flat.results[:states]) if shared[k]}
-    for _ in range(states):
-        lent |= {i for i, k in enumerate(flat.results[:states]) if k in lent}
-    return lent
+def _aliased(flat: Flat, states: int) -> set[int]:
+    """The states that may alias a sequence, a loop invariant, a constant or another state.
 
-
-def _may_be_shared(flat: Flat, place: int) -> bool:
-    """Whether the value of a step may be an array of another one, or a constant."""
-    op, operands, _, type = flat.steps[place]
-    of_tuples = [flat.steps[i].type.dtype.kind == "O" for i in operands]
-    return op is CONSTANT or bool(op.columns.may_alias) or type.dtype.kind == "O" or any(of_tuples)
+    A store would change these. A state that is handed on whole is an array of its own.
+    """
+    aliased = {
+        i for i, k in enumerate(flat.results[:states]) if k >= states and flat.steps[k].may_alias
+    }
+    for _ in range(states):  # states may be handed on from one to the next
+        aliased |= {i for i, k in enumerate(flat.results[:states]) if k in aliased}
+    return aliased
 
 
 def _text_on_arrays(plan: Plan, flat: Flat, cond: Body | None, spec: LoopSpec) -> str:
